@@ -526,6 +526,27 @@ def test_pid_servos(inputs: str, integrator: str) -> None:
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_servos_on_rotations(integrator: str) -> None:
+    """MuJoCo shifts the setpoint by whole turns, but not if the gain or the bias changes alone."""
+    model = load(
+        """<mujoco><worldbody><body><joint name="ball" type="ball" damping=".1"/>
+        <geom type="capsule" size=".03" fromto="0 0 0 .3 0 0" mass=".5"/></body></worldbody>
+        <actuator><position name="servo" joint="ball" kp="5" kv=".6" gear="0 1.5 0"/></actuator>
+        </mujoco>""",
+        integrator,
+    )
+    parameters = mujacobian.Parameters(model, ["actuator_gainprm", "actuator_biasprm"])
+    data = disturbed(model, 3)
+    turned = np.array([np.cos(0.4), 0.0, np.sin(0.4), 0.0])
+    data.qpos[:], data.ctrl[:] = turned, 0.3
+    judge(parameters, data)
+    assert np.abs(analytic(parameters, data)).max() > 1e-4
+    data.ctrl[:] = 6.5  # more than half a turn away, with the gear
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match="half a turn"):
+        analytic(parameters, data)
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_free_body(integrator: str) -> None:
     model = load(FREE, integrator)
     parameters = mujacobian.Parameters(

@@ -80,6 +80,17 @@ LawChange law_change(const ModelView& m, const DataView& d, const Parameter& p) 
   return affine_change(x, p.component, of_gain ? gain_input(m, p.id, x) : 1);
 }
 
+// Returns whether MuJoCo shifts the setpoint of a servo on a rotation by whole turns in this state.
+// It does so only while the gain is minus the stiffness, so that neither may change alone.
+bool is_shifted(const ModelView& m, const DataView& d, const Parameter& p) {
+  const double period = wrap_period(m, p.id);
+  if (period <= 0 || p.component != (p.kind == Parameter::kGain ? 0 : 1)) return false;
+  const LawVariables x = actuator_variables<Number>(m, d, p.id);
+  const int acts = m.actuator_actnum[p.id];
+  const double setpoint = acts ? x.act[acts - 1].v : x.ctrl[0].v;
+  return gain_input(m, p.id, x).v != setpoint;
+}
+
 // Returns whether the force of a muscle is proportional to a component of its gainprm or biasprm:
 // to prm[2], or to prm[3] if prm[2] is negative.
 bool scales_muscle(const double* prm, int component) {
@@ -90,7 +101,7 @@ bool scales_muscle(const double* prm, int component) {
 const char* gain_refusal(const ModelView& m, const Parameter& p) {
   if (p.kind == Parameter::kActuatorWeight) return nullptr;
   if (m.actuator_plugin[p.id] >= 0) return "its plugin replaces its gain and bias";
-  if (wrap_period(m, p.id) > 0) {
+  if (wrap_period(m, p.id) > 0 && m.actuator_gaintype[p.id] == gain::kPid) {
     return "gain and bias of a servo on a rotation are not supported as parameters";
   }
   if (p.kind == Parameter::kGain) {
@@ -133,6 +144,11 @@ ActuatorChange actuator_change(const ModelView& m, const DataView& d, const Actu
       throw Unsupported(
           element_name(m, object::kActuator, p.id),
           "its gain and bias are not supported as parameters beyond the force range of its tendon");
+    }
+    if (is_shifted(m, d, p)) {
+      throw Unsupported(element_name(m, object::kActuator, p.id),
+                        "its gain and bias are not supported as parameters while its setpoint is "
+                        "more than half a turn away");
     }
     const LawChange change = law_change(m, d, p);
     return {k, f.slope * change.force, f.implicit_share * change.damping,

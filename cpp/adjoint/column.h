@@ -92,6 +92,15 @@ void contact_number_change(const ModelView& m, const DataView& d, const Block& b
                            const double* acc, ContactNumber number, int component,
                            double change[kMaxRows]);
 
+// Returns the derivative of the impedance of a row with respect to component k of solimp. (PAR-10)
+double impedance_slope(const double solimp[5], double gap, int k);
+
+// Returns the derivative of the largest impedance that solimp allows with respect to component k.
+double largest_impedance_slope(const double solimp[5], int k);
+
+// Adds J^T change to a column, for changes of the forces of a block.
+void add_force(const Block& b, const double change[kMaxRows], double* column);
+
 // Returns the direction in which the anchor of a connect moves.
 Vec3 anchor_motion(const ModelView& m, const DataView& d, const Parameter& p);
 

@@ -138,10 +138,9 @@ RowShift length_shift(const ModelView& m, const DataView& d, const Block& b, int
   return shift;
 }
 
-// Returns the shift for an anchor that moves in the second body of a connect.             (PAR-19)
+// Returns the shift for an anchor that moves in one body of a connect or weld.            (PAR-19)
 RowShift anchor_shift(const ModelView& m, const DataView& d, const Block& b,
-                      const BlockMotion& motion, Vec3 moved, Arena& arena) {
-  const int body = m.eq_obj2id[b.id];
+                      const BlockMotion& motion, int body, Vec3 moved, Arena& arena) {
   RowShift shift{arena.zeros<double>(b.count * b.stride), {}, {}, 0};
   for (int k = b.n - 1, at = last_dof(m, body); k >= 0; k--) {
     if (b.dofs[k] != at) continue;
@@ -154,16 +153,46 @@ RowShift anchor_shift(const ModelView& m, const DataView& d, const Block& b,
   store3(shift.pos, -moved);
   store3(shift.bias,
          -(cross(motion.velocity.acceleration[body].ang, moved) + cross(spin, cross(spin, moved))));
-  const Vec3 pos = load3(d.efc_pos + b.row);
-  const double length = std::sqrt(dot(pos, pos));
-  shift.length = length > 0 ? -dot(pos, moved) / length : 0;
+  double square = 0;
+  for (int r = 0; r < b.count; r++) square += d.efc_pos[b.row + r] * d.efc_pos[b.row + r];
+  const double length = std::sqrt(square);
+  shift.length = length > 0 ? -dot(load3(d.efc_pos + b.row), moved) / length : 0;
   return shift;
+}
+
+// Returns the shift for a coefficient of the polynomial of a coupling of joints: y - y0 = P(x - x0)
+RowShift polynomial_shift(const ModelView& m, const DataView& d, const Block& b, int power,
+                          Arena& arena) {
+  RowShift shift{arena.zeros<double>(b.stride), {}, {}, 0};
+  const int joint = m.eq_obj2id[b.id];
+  double x = 0;
+  if (joint >= 0) x = d.qpos[m.jnt_qposadr[joint]] - m.qpos0[m.jnt_qposadr[joint]];
+  shift.length = shift.pos[0] = -std::pow(x, power);
+  if (power == 0 || joint < 0) return shift;
+  int at = 0;
+  while (b.dofs[at] != m.jnt_dofadr[joint]) at++;
+  shift.jacobian[at] = -power * std::pow(x, power - 1);
+  return shift;
+}
+
+// Returns the shift for a number of eq_data: an anchor in either body, or a coefficient.  (PAR-27)
+RowShift data_shift(const ModelView& m, const DataView& d, const Block& b, const Parameter& p,
+                    const BlockMotion& motion, Arena& arena) {
+  const int type = m.eq_type[b.id];
+  if (type == equality::kJoint) return polynomial_shift(m, d, b, p.component, arena);
+  // connect: anchors in the first and in the second body; weld: the other way around
+  const bool second = (p.component < 3) == (type == equality::kWeld);
+  const int body = second ? m.eq_obj2id[b.id] : m.eq_obj1id[b.id];
+  const Vec3 moved = load9(d.xmat + 9 * body) * unit3(p.component % 3);
+  // the rows are the difference of the first and the second point
+  return anchor_shift(m, d, b, motion, body, second ? moved : -moved, arena);
 }
 
 RowShift row_shift(const ModelView& m, const DataView& d, const Block& b, const Parameter& p,
                    const BlockMotion& motion, Arena& arena) {
   if (p.kind == Parameter::kTendonLength) return length_shift(m, d, b, p.id, arena);
-  return anchor_shift(m, d, b, motion, anchor_motion(m, d, p), arena);
+  if (p.kind == Parameter::kEqualityData) return data_shift(m, d, b, p, motion, arena);
+  return anchor_shift(m, d, b, motion, m.eq_obj2id[b.id], anchor_motion(m, d, p), arena);
 }
 
 // Returns whether R of a row contains the weight. The last rows of a weld have weights of
@@ -176,7 +205,7 @@ bool reads(const ModelView& m, const Block& b, const Parameter& p) {
   if (b.type == kMetricTerm) return false;
   if (family_of(p) == Family::kWeight) return reads_weight(m, b, p);
   if (b.type != constraint::kEquality || !b.active) return false;
-  if (p.kind == Parameter::kAnchor) return b.id == p.id;
+  if (p.kind == Parameter::kAnchor || p.kind == Parameter::kEqualityData) return b.id == p.id;
   const bool coupling = m.eq_type[b.id] == equality::kTendon;
   return coupling && (m.eq_obj1id[b.id] == p.id || m.eq_obj2id[b.id] == p.id);
 }
@@ -307,6 +336,14 @@ void add_constant(ColumnContext& x, const Parameter& p, const Column& column) {
 }
 
 void require_equality(const ModelView& m, const Parameter& p) {
+  if (p.kind == Parameter::kEqualityData) {
+    const int type = m.eq_type[p.id];
+    const bool points = type == equality::kConnect || type == equality::kWeld;
+    if (type != equality::kJoint && !(points && m.eq_objtype[p.id] == object::kBody)) {
+      throw Unsupported(element_name(m, object::kEquality, p.id),
+                        "its data are supported as parameters for joints and bodies only");
+    }
+  }
   if (!(m.opt.enableflags & enable::kDiagExact)) return;
   throw Unsupported(element_name(m, kind_of(p).element, p.id),
                     "an equality reads its value at qpos0, which is not supported as a "

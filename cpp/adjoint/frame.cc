@@ -56,6 +56,12 @@ int make_virtual_dofs(const ModelView& m, const DataView& d, const Parameter& p,
       if (!reads_frame(m, body)) return 0;
       out[0] = {body, true, turn_about(before * e, origin, reference)};
       return 1;
+    case Parameter::kBodyOffset:
+      out[0] = {body, false, {{0, 0, 0}, after * e}};
+      return 1;
+    case Parameter::kBodyTurn:
+      out[0] = {body, false, turn_about(after * e, place, reference)};
+      return 1;
     case Parameter::kJointPosition:
       // the anchor moves, and the body keeps its distance to it
       if (m.jnt_type[p.id] == joint::kSlide) return 0;

@@ -227,6 +227,16 @@ void add_gravity(ColumnContext& x, const Parameter& p, const Column& column) {
   }
 }
 
+// A wrench of xfrc_applied acts at the center of mass, in the world's axes.                (PAR-30)
+void add_wrench(ColumnContext& x, const Parameter& p, const Column& column) {
+  const Vec3 reference = load3(x.d.subtree_com + 3 * x.m.body_rootid[p.id]);
+  const Vec3 offset = load3(x.d.xipos + 3 * p.id) - reference, e = unit3(p.component % 3);
+  for (int i = last_dof(x.m, p.id); i >= 0; i = x.m.dof_parentid[i]) {
+    const Motion axis = load_motion(x.d.cdof + 6 * i);
+    column.early[i] += dot(p.component < 3 ? at_point(axis, offset) : axis.ang, e);
+  }
+}
+
 // The power U . I G of all bodies: the axes of dofs turn in the field                      (HVP-9)
 void curve_gravity(CurveContext& x, const Parameter& p, const ParameterSlopes& to) {
   if (x.m.opt.disableflags & disable::kGravity) return;

@@ -20,6 +20,7 @@ struct Parameter {
   enum Kind {
     kInertial,
     kGravity,
+    kWrench,
     kDamping,
     kArmature,
     kFrictionLoss,
@@ -34,6 +35,10 @@ struct Parameter {
     kFriction,
     kSolref,
     kSolimp,
+    kPairFriction,
+    kPairSolref,
+    kPairFrictionSolref,
+    kPairSolimp,
     kLimit,
     kLimitSolref,
     kDofWeight,
@@ -42,9 +47,14 @@ struct Parameter {
     kTendonLength,
     kActuatorWeight,
     kAnchor,
+    kEqualityData,
+    kEqualitySolref,
+    kEqualitySolimp,
     kInertialFrame,
     kBodyPosition,
     kBodyRotation,
+    kBodyOffset,
+    kBodyTurn,
     kJointPosition,
     kJointAxis,
     kMocapPosition,
@@ -61,12 +71,15 @@ struct Parameter {
 void add_inertia(ColumnContext& x, const Parameter& p, const Column& column);
 void add_armature(ColumnContext& x, const Parameter& p, const Column& column);
 void add_gravity(ColumnContext& x, const Parameter& p, const Column& column);
+void add_wrench(ColumnContext& x, const Parameter& p, const Column& column);
 void add_damper(ColumnContext& x, const Parameter& p, const Column& column);
 void add_spring(ColumnContext& x, const Parameter& p, const Column& column);
 void add_tendon(ColumnContext& x, const Parameter& p, const Column& column);
 void add_actuator(ColumnContext& x, const Parameter& p, const Column& column);
 void add_friction_loss(ColumnContext& x, const Parameter& p, const Column& column);
 void add_contact(ColumnContext& x, const Parameter& p, const Column& column);
+void add_pair(ColumnContext& x, const Parameter& p, const Column& column);
+void add_equality_reference(ColumnContext& x, const Parameter& p, const Column& column);
 void add_limit(ColumnContext& x, const Parameter& p, const Column& column);
 void add_constant(ColumnContext& x, const Parameter& p, const Column& column);
 void add_inertial_frame(ColumnContext& x, const Parameter& p, const Column& column);
@@ -94,23 +107,27 @@ void require_actuator(const ModelView& m, const Parameter& p);
 void require_contact(const ModelView& m, const Parameter& p);
 void require_limit(const ModelView& m, const Parameter& p);
 void require_equality(const ModelView& m, const Parameter& p);
+void require_equality_reference(const ModelView& m, const Parameter& p);
 void require_geom(const ModelView& m, const Parameter& p);
 
 // Kinds whose columns are computed by the same function.
 enum class Family {
-  kInertia,        // inertia of a body
-  kArmature,       // armature of a dof
-  kGravity,        // gravity
-  kDamper,         // damping of a dof
-  kSpring,         // springs of joints
-  kTendon,         // springs and dampers of tendons
-  kActuator,       // gains, biases and constants of actuators
-  kFrictionLoss,   // dry friction of dofs and tendons
-  kContact,        // numbers that contacts take from their geoms
-  kLimit,          // limits of joints
-  kWeight,         // derived constants that scale R
-  kEquality,       // derived constants that equalities read
-  kFrame,          // frames of bodies, joints and mocap bodies, which virtual dofs represent
+  kInertia,            // inertia of a body
+  kArmature,           // armature of a dof
+  kGravity,            // gravity
+  kWrench,             // xfrc_applied of a body
+  kDamper,             // damping of a dof
+  kSpring,             // springs of joints
+  kTendon,             // springs and dampers of tendons
+  kActuator,           // gains, biases and constants of actuators
+  kFrictionLoss,       // dry friction of dofs and tendons
+  kContact,            // numbers that contacts take from their geoms
+  kPair,               // numbers of explicit contact pairs
+  kLimit,              // limits of joints
+  kWeight,             // derived constants that scale R
+  kEquality,           // derived constants and data that equalities read
+  kEqualityReference,  // solref and solimp of equalities
+  kFrame,              // frames of bodies, joints and mocap bodies, which virtual dofs represent
   kInertialFrame,  // inertial frame of a body, which sensors of that frame and xfrc_applied read
   kGeom,           // poses and sizes of geoms
   kCount
@@ -130,15 +147,18 @@ inline constexpr ParameterFamily kParameterFamilies[] = {
     {Family::kInertia, add_inertia, require_inertia, curve_inertia},
     {Family::kArmature, add_armature, require_armature, curve_armature},
     {Family::kGravity, add_gravity, require_gravity, curve_gravity},
+    {Family::kWrench, add_wrench},
     {Family::kDamper, add_damper, nullptr, curve_damper},
     {Family::kSpring, add_spring, require_spring, curve_spring},
     {Family::kTendon, add_tendon, nullptr, curve_tendon},
     {Family::kActuator, add_actuator, require_actuator, curve_actuator},
     {Family::kFrictionLoss, add_friction_loss, nullptr, curve_friction_loss},
     {Family::kContact, add_contact, require_contact, curve_nothing},
+    {Family::kPair, add_pair, require_contact},
     {Family::kLimit, add_limit, require_limit, curve_nothing},
     {Family::kWeight, add_constant, nullptr, curve_weight},
     {Family::kEquality, add_constant, require_equality},
+    {Family::kEqualityReference, add_equality_reference, require_equality_reference},
     {Family::kFrame},
     {Family::kInertialFrame, add_inertial_frame, nullptr, curve_nothing},
     {Family::kGeom, add_geom, require_geom},
@@ -170,11 +190,15 @@ inline constexpr ParameterKind kParameterKinds[] = {
     {Parameter::kInertial, "inertial", Family::kInertia, object::kBody, 10},
     {Parameter::kArmature, "armature", Family::kArmature, object::kJoint, 1, "dof_armature",
      "kg or kg m^2", 0},
+    {Parameter::kWrench, "wrench", Family::kWrench, object::kBody, 6},
     {Parameter::kGravity, "gravity", Family::kGravity, object::kUnknown, 3, "gravity", "m/s^2"},
 
-    // frames of bodies and joints; rotations are about the axes of the frame itself
+    // frames of bodies and joints; rotations are about the axes of the frame itself. The offset and
+    // the turn of a body move it after all its joints, along and about its own axes
     {Parameter::kBodyPosition, "body_position", Family::kFrame, object::kBody, 3, "body_pos", "m"},
     {Parameter::kBodyRotation, "body_rotation", Family::kFrame, object::kBody, 3},
+    {Parameter::kBodyOffset, "body_offset", Family::kFrame, object::kBody, 3},
+    {Parameter::kBodyTurn, "body_turn", Family::kFrame, object::kBody, 3},
     {Parameter::kJointPosition, "joint_position", Family::kFrame, object::kJoint, 3, "jnt_pos",
      "m"},
     {Parameter::kJointAxis, "joint_axis", Family::kFrame, object::kJoint, 3, "jnt_axis", "1"},
@@ -218,6 +242,19 @@ inline constexpr ParameterKind kParameterKinds[] = {
     {Parameter::kSolref, "solref", Family::kContact, object::kGeom, 2, "geom_solref", "s, 1"},
     {Parameter::kSolimp, "solimp", Family::kContact, object::kGeom, 5, "geom_solimp",
      "1, 1, m, 1, 1", 0},
+
+    // explicit contact pairs, whose id is their index, and the data of equalities: anchors of
+    // connects and welds, polynomials of joints. The solref of an equality has two formats: time
+    // constant and damping ratio, or the negative stiffness and damping in components 2 and 3
+    {Parameter::kPairFriction, "pair_friction", Family::kPair, object::kUnknown, 5},
+    {Parameter::kPairSolref, "pair_solref", Family::kPair, object::kUnknown, 2},
+    {Parameter::kPairFrictionSolref, "pair_solreffriction", Family::kPair, object::kUnknown, 2},
+    {Parameter::kPairSolimp, "pair_solimp", Family::kPair, object::kUnknown, 5},
+    {Parameter::kEqualityData, "equality_data", Family::kEquality, object::kEquality, 6},
+    {Parameter::kEqualitySolref, "equality_solref", Family::kEqualityReference, object::kEquality,
+     4},
+    {Parameter::kEqualitySolimp, "equality_solimp", Family::kEqualityReference, object::kEquality,
+     5},
 
     // constants of mj_setConst: invweight0 of dofs, bodies and tendons, tendon_length0, acc0 of
     // muscles, anchors of connects in their second body

@@ -19,12 +19,44 @@ double clamp(double x, double low, double high) { return x < low ? low : x > hig
 // tie: range of solimp
 double inside(double x, double low, double high) { return x >= low && x <= high ? 1 : 0; }
 
-// column += J^T change, a change of the block's forces
+}  // namespace
+
 void add_force(const Block& b, const double change[kMaxRows], double* column) {
   for (int r = 0; r < b.count; r++) {
     for (int k = 0; k < b.n; k++) column[b.dofs[k]] += b.J[r * b.stride + k] * change[r];
   }
 }
+
+double impedance_slope(const double given[5], double gap, int k) {
+  const double d0 = clamp(given[0], kMinImp, kMaxImp), d1 = clamp(given[1], kMinImp, kMaxImp);
+  const double width = std::fmax(0, given[2]), mid = clamp(given[3], kMinImp, kMaxImp);
+  const double power = std::fmax(1, given[4]);
+  const double free[5] = {inside(given[0], kMinImp, kMaxImp), inside(given[1], kMinImp, kMaxImp),
+                          inside(given[2], 0, INFINITY), inside(given[3], kMinImp, kMaxImp),
+                          inside(given[4], 1, INFINITY)};
+  // tie: width of solimp
+  if (width <= kMinVal) return k < 2 ? 0.5 * free[k] : 0;
+  const double x = std::abs(gap) / width;
+  // tie: saturated solimp
+  if (x >= 1) return k == 1 ? free[1] : 0;
+  if (x <= 0) return k == 0 ? free[0] : 0;
+  // tie: midpoint of solimp
+  const bool early = x <= mid;
+  const double from = early ? x : 1 - x, end = early ? mid : 1 - mid;
+  const double rest = std::pow(from, power) / std::pow(end, power - 1);  // y, or 1 - y
+  const double y = early ? rest : 1 - rest, sign = early ? 1 : -1;
+  const double slope = power * rest / from;  // dy/dx
+  const double partial[5] = {1 - y, y, -(d1 - d0) * slope * x / width,
+                             -(d1 - d0) * (power - 1) * rest / end,
+                             (d1 - d0) * sign * rest * std::log(from / end)};
+  return free[k] * partial[k];
+}
+
+double largest_impedance_slope(const double solimp[5], int k) {
+  return k == 1 ? inside(solimp[1], kMinImp, kMaxImp) : 0;
+}
+
+namespace {
 
 // J a - aref in contact coordinates.
 struct Gap {
@@ -50,14 +82,13 @@ Gap gaps(const DataView& d, const Block& b, const double* acc) {
   return g;
 }
 
-// Returns whether the contact belongs to an explicit pair, which has its own parameters.
-bool is_pair(const ModelView& m, const ContactView& c) {
+// Returns the explicit pair of the contact, which has its own parameters, or -1.
+int pair_of(const ModelView& m, const ContactView& c) {
   for (int k = 0; k < m.npair; k++) {
     const int a = m.pair_geom1[k], b = m.pair_geom2[k];
-    if ((a == c.geom.v[0] && b == c.geom.v[1]) || (a == c.geom.v[1] && b == c.geom.v[0]))
-      return true;
+    if ((a == c.geom.v[0] && b == c.geom.v[1]) || (a == c.geom.v[1] && b == c.geom.v[0])) return k;
   }
-  return false;
+  return -1;
 }
 
 // Returns the weight of geom `side` in numbers that two geoms mix, unless one has priority.
@@ -162,32 +193,6 @@ void friction_force(const DataView& d, const Block& b, const Gap& g, const doubl
   if (b.type == constraint::kContactElliptic) cone_change(b, d, g, dmu, change);
 }
 
-// Returns the derivative of the impedance with respect to component k of solimp           (PAR-10)
-double impedance_slope(const double given[5], double gap, int k) {
-  const double d0 = clamp(given[0], kMinImp, kMaxImp), d1 = clamp(given[1], kMinImp, kMaxImp);
-  const double width = std::fmax(0, given[2]), mid = clamp(given[3], kMinImp, kMaxImp);
-  const double power = std::fmax(1, given[4]);
-  const double free[5] = {inside(given[0], kMinImp, kMaxImp), inside(given[1], kMinImp, kMaxImp),
-                          inside(given[2], 0, INFINITY), inside(given[3], kMinImp, kMaxImp),
-                          inside(given[4], 1, INFINITY)};
-  // tie: width of solimp
-  if (width <= kMinVal) return k < 2 ? 0.5 * free[k] : 0;
-  const double x = std::abs(gap) / width;
-  // tie: saturated solimp
-  if (x >= 1) return k == 1 ? free[1] : 0;
-  if (x <= 0) return k == 0 ? free[0] : 0;
-  // tie: midpoint of solimp
-  const bool early = x <= mid;
-  const double from = early ? x : 1 - x, end = early ? mid : 1 - mid;
-  const double rest = std::pow(from, power) / std::pow(end, power - 1);  // y, or 1 - y
-  const double y = early ? rest : 1 - rest, sign = early ? 1 : -1;
-  const double slope = power * rest / from;  // dy/dx
-  const double partial[5] = {1 - y, y, -(d1 - d0) * slope * x / width,
-                             -(d1 - d0) * (power - 1) * rest / end,
-                             (d1 - d0) * sign * rest * std::log(from / end)};
-  return free[k] * partial[k];
-}
-
 // Changes of stiffness, damping (normal, friction) and impedance of a contact.
 struct RowChange {
   double stiffness, damping[2], impedance;
@@ -221,8 +226,8 @@ RowChange reference_change(const ModelView& m, const Block& b, ContactNumber num
                            double weight) {
   const ContactView& c = b.contact;
   const double top = clamp(c.solimp.v[1], kMinImp, kMaxImp);
-  const double dtop = number == ContactNumber::kSolimp && component == 1
-                          ? weight * inside(c.solimp.v[1], kMinImp, kMaxImp)
+  const double dtop = number == ContactNumber::kSolimp
+                          ? weight * largest_impedance_slope(c.solimp.v, component)
                           : 0;
   const bool own_friction = b.type == constraint::kContactElliptic &&
                             (c.solreffriction.v[0] != 0 || c.solreffriction.v[1] != 0);
@@ -357,7 +362,8 @@ void require_limit(const ModelView& m, const Parameter& p) {
 
 double contact_weight(const ModelView& m, const ContactView& c, int side, const Parameter& p) {
   // with this flag, contacts read the options, not their geoms
-  if (c.geom.v[side] != p.id || m.opt.enableflags & enable::kOverride || is_pair(m, c)) return 0;
+  if (c.geom.v[side] != p.id || m.opt.enableflags & enable::kOverride || pair_of(m, c) >= 0)
+    return 0;
   if (p.kind == Parameter::kFriction) return friction_weight(m, c, side, p.component);
   if (p.kind == Parameter::kSolref) return solref_weight(m, c, side, p.component);
   return mix_weight(m, c, side);
@@ -370,6 +376,24 @@ void add_contact(ColumnContext& x, const Parameter& p, const Column& column) {
     for (int side = 0; side < 2; side++) {
       if (contact_weight(x.m, b.contact, side, p) != 0) add_one_contact(x, p, b, side, column);
     }
+  }
+}
+
+void add_pair(ColumnContext& x, const Parameter& p, const Column& column) {
+  if (x.m.opt.enableflags & enable::kOverride) return;
+  const ContactNumber number = p.kind == Parameter::kPairFriction ? ContactNumber::kFriction
+                               : p.kind == Parameter::kPairSolref ? ContactNumber::kSolref
+                               : p.kind == Parameter::kPairFrictionSolref
+                                   ? ContactNumber::kFrictionSolref
+                                   : ContactNumber::kSolimp;
+  for (int k = 0; k < x.s.forward.blocks.count; k++) {
+    const Block& b = x.s.forward.blocks.block[k];
+    if (!b.geometry || !b.active || pair_of(x.m, b.contact) != p.id) continue;
+    // tie: least friction
+    if (number == ContactNumber::kFriction && b.contact.friction.v[p.component] <= kMinMu) continue;
+    double change[kMaxRows];
+    contact_number_change(x.m, x.d, b, x.s.forward.solved, number, p.component, change);
+    add_force(b, change, column.early);
   }
 }
 

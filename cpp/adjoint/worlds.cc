@@ -57,6 +57,15 @@ std::uint64_t hash_pairs(const DataView& d) {
   return sum;
 }
 
+// Pulls cotangents of the torques of wrenches back to the centers of mass at which the forces act,
+// in the frames of the bodies.                                                           (NWT-18)
+void pull_centers(const ModelView& m, const DataView& d, const double* wrench, double* center) {
+  for (int b = 1; b < m.nbody; b++) {
+    const Vec3 force = load3(d.xfrc_applied + 6 * b), torque = load3(wrench + 6 * b + 3);
+    store3(center + 3 * b, transpose_mul(load9(d.xmat + 9 * b), cross(force, torque)));
+  }
+}
+
 template <class T>
 T* row(T* array, std::ptrdiff_t k, std::ptrdiff_t size) {
   return array ? array + k * size : nullptr;
@@ -116,7 +125,10 @@ void Worlds::pull_world(int thread, int world, const WorldInputs& in, const Para
       {cotangent, row(out.ctrl, world, m.nu), force, row(out.params, world, params.count),
        in.contacts ? row(out.contacts, in.first[world], kContactNumbers) : nullptr},
       space.arena);
-  if (out.wrench) pull_wrenches(m, d, force, row(out.wrench, world, 6 * m.nbody), space.arena);
+  if (!out.wrench) return;
+  double* wrench = row(out.wrench, world, 6 * m.nbody);
+  pull_wrenches(m, d, force, wrench, space.arena);
+  if (out.center) pull_centers(m, d, wrench, row(out.center, world, 3 * m.nbody));
 }
 
 std::optional<BatchFailure> Worlds::pull_back(const WorldInputs& in, const ParameterList& params,

@@ -37,6 +37,7 @@ struct WorldCotangents {
   double* state;  // (nx), of the next state on entry, of the state on return
   double *ctrl, *force;
   double* wrench;     // (nbody, 6); null: not computed
+  double* center;     // (nbody, 3), of the points at which wrenches act; null: not computed
   double* params;     // (parameters)
   double* contacts;   // (total, kContactNumbers)
   double* actuation;  // (nv), qfrc_actuator of the step, which is no cotangent; null: not wanted

@@ -59,10 +59,11 @@ struct WorldsObject {
 
   void pull_back(const Numbers& start, const Parameters& parameters, const Doubles& state,
                  const Doubles& ctrl, const Doubles& force, const std::optional<Doubles>& wrench,
-                 const Doubles& params, const std::optional<Doubles>& actuation,
-                 const std::optional<Hashes>& pairs, const std::optional<Numbers>& contacts,
-                 const std::optional<Integers>& geoms, const std::optional<Integers>& first,
-                 const std::optional<Doubles>& d_contacts, int number) {
+                 const std::optional<Doubles>& center, const Doubles& params,
+                 const std::optional<Doubles>& actuation, const std::optional<Hashes>& pairs,
+                 const std::optional<Numbers>& contacts, const std::optional<Integers>& geoms,
+                 const std::optional<Integers>& first, const std::optional<Doubles>& d_contacts,
+                 int number) {
     const ModelView m = view_model(core->model());
     const std::size_t n = start.shape(0), total = contacts ? contacts->shape(0) : 0;
     const std::size_t nstate = engine().mj_stateSize(core->model(), engine().integration_spec);
@@ -74,6 +75,7 @@ struct WorldsObject {
                               data(ctrl, "ctrl", n * m.nu),
                               data(force, "force", n * m.nv),
                               data(wrench, "wrench", n * m.nbody * 6),
+                              data(center, "center", n * m.nbody * 3),
                               data(params, "params", n * list.size()),
                               data(d_contacts, "d_contacts", total * kContactNumbers),
                               data(actuation, "actuation", n * m.nv),
@@ -101,9 +103,9 @@ void bind_worlds(nb::module_& module) {
                     std::vector<std::vector<Doubles>>>(),
            arg("models"), arg("values"), arg("targets"))
       .def("pull_back", &WorldsObject::pull_back, arg("start"), arg("parameters"), arg("state"),
-           arg("ctrl"), arg("force"), arg("wrench").none(), arg("params"), arg("actuation").none(),
-           arg("pairs").none(), arg("contacts").none(), arg("geoms").none(), arg("first").none(),
-           arg("d_contacts").none(), arg("number"));
+           arg("ctrl"), arg("force"), arg("wrench").none(), arg("center").none(), arg("params"),
+           arg("actuation").none(), arg("pairs").none(), arg("contacts").none(),
+           arg("geoms").none(), arg("first").none(), arg("d_contacts").none(), arg("number"));
 }
 
 }  // namespace mujacobian

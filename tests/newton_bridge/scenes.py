@@ -363,17 +363,25 @@ def loop(kind):
     return b.finalize(requires_grad=True)
 
 
-def mimic():
-    """Return a hinge that follows another one."""
+def mimic(joint=True):
+    """Return a hinge that follows another one, by a property of the joint or by a constraint."""
     b = Builder(8)
+    add_mimic(b, joint)
+    return b.finalize(requires_grad=True)
+
+
+def add_mimic(b, joint=True):
+    """Add the two hinges."""
     a, c = b.body("a"), b.body("c")
     joints = [
         b.add_joint_revolute(-1, a, axis=(0, 1, 0), label="leader", **b.frames()),
         b.add_joint_revolute(a, c, axis=(1, 0, 0), label="follower", **b.frames()),
     ]
     b.add_articulation(joints)
-    b.set_joint_mimic(joints[1], joints[0], coeffs=(0.1, 0.7))
-    return b.finalize(requires_grad=True)
+    if joint:
+        b.set_joint_mimic(joints[1], joints[0], coeffs=(0.1, 0.7))
+    else:
+        b.add_constraint_mimic(joints[1], joints[0], coef0=0.1, coef1=0.7)
 
 
 def roots():

@@ -5,7 +5,7 @@ import doctest
 import numpy as np
 
 import mujacobian.newton.solver
-from examples import newton_arm, newton_cartpole, newton_pendulum, newton_push
+from examples import newton_arm, newton_cartpole, newton_pendulum, newton_push, newton_quadruped
 
 
 def test_pendulum():
@@ -23,6 +23,11 @@ def test_arm():
 def test_cartpole():
     first, last = newton_cartpole.main()
     assert last < 0.6 * first  # one force cannot stop two poles at once
+
+
+def test_quadruped():
+    first, last = newton_quadruped.main()
+    assert last > first + 0.1  # it moves forward
 
 
 def test_docstring():

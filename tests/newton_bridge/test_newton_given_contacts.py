@@ -216,6 +216,23 @@ def test_parameters(mode, cone):
         scene.check(name, array, found, direction, 1e-2, fresh=True)
 
 
+@pytest.mark.parametrize("mode", [FORCE_SPACE, DEFAULT])
+def test_frames(mode):
+    """Frames and centers move bodies and dofs, but not the contacts, which follow body_q."""
+    names = ["body_com", "joint_X_p", "joint_X_c"]
+    scene = Scene("arm", mode=mode)
+    arrays = [getattr(scene.model, name) for name in names]
+    for name, array, found in zip(
+        names, arrays, scene.gradients(arrays, parameters=names), strict=True
+    ):
+        direction = scene.rng.normal(size=found.shape)
+        if name != "body_com":
+            q = array.numpy()[:, 3:]
+            direction[:, 3:] -= q * (q * direction[:, 3:]).sum(axis=1, keepdims=True)
+        h = 1e-3 if name == "body_com" else 2e-4
+        scene.check(name, array, found, direction, h, fresh=True)
+
+
 def test_worlds():
     """Each world has the gradient that it has alone."""
     two = Scene("sphere")

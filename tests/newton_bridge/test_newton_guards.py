@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import scenes
 import warp as wp
+from scipy.spatial.transform import Rotation
 
 import mujacobian
 from mujacobian import MujacobianError, UnsupportedFeatureError
@@ -33,8 +34,6 @@ def taped_step(solver, before, after, control, dt=DT):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"update_data_interval": 2}, "update_data_interval=2"),
-        ({"update_data_interval": 0}, "update_data_interval=0"),
         ({"enable_sleeping": True}, "sleep"),
         ({"use_mujoco_contacts": False, "use_mujoco_cpu": True}, "use_mujoco_contacts=False"),
     ],
@@ -98,7 +97,7 @@ def test_missing_extra():
 
 
 def test_parameters(pendulum):
-    for name in ("body_com", "joint_X_p", "mujoco.dof_springref"):
+    for name in ("joint_axis", "shape_gap", "mujoco.dof_ref"):
         with pytest.raises(UnsupportedFeatureError, match=f"{name}.*gradients are those of body_m"):
             DifferentiableMuJoCo(pendulum, use_mujoco_cpu=True, parameters=[name])
     with pytest.raises(ValueError, match="the model has no body_color"):
@@ -220,17 +219,34 @@ def test_planes_on_bodies():
         DifferentiableMuJoCo(b.finalize(requires_grad=True), use_mujoco_cpu=True)
 
 
-def test_wrenches_under_rk4():
+def test_linearize_under_rk4_has_no_columns_of_wrenches():
     model = scenes.resting("sphere")
     solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True, integrator="rk4", parameters=())
-    before, after, control = model.state(), model.state(), model.control()
-    with pytest.raises(UnsupportedFeatureError, match="RK4"):
-        taped_step(solver, before, after, control)
-    before.body_f.requires_grad = control.joint_f.requires_grad = False
+    before, control = model.state(), model.control()
     assert "body_f" not in solver.linearize(before, control, DT).layout.inputs
+
+
+def test_resets_between_steps_that_continue(pendulum):
+    solver = DifferentiableMuJoCo(pendulum, use_mujoco_cpu=True, update_data_interval=2)
+    with wp.Tape(), pytest.raises(UnsupportedFeatureError, match="update_data_interval=2"):
+        solver.reset(pendulum.state())
+
+
+def test_targets_of_balls_beyond_half_a_turn():
+    """MuJoCo shifts the setpoint by a turn, but not if the gain or the stiffness changes alone."""
+    model = scenes.ball_targets(newton.JointTargetMode.POSITION)
+    names = ["joint_target_ke"]
+    solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True, parameters=names)
+    before, after, control = model.state(), model.state(), model.control()
+    # about the first axis of MuJoCo's frame
+    anchor = Rotation.from_quat(model.joint_X_c.numpy()[1, 3:])
+    for array, angle in ((before.joint_q, -1.7), (control.joint_target_q, 1.7)):
+        q = array.numpy()
+        q[1:5] = Rotation.from_rotvec(anchor.inv().apply([angle, 0, 0])).as_quat()
+        array.assign(q)
     tape = taped_step(solver, before, after, control)
-    tape.backward(grads={after.joint_qd: wp.ones_like(after.joint_qd)})
-    assert before.joint_qd.grad.numpy().any()
+    with pytest.raises(UnsupportedFeatureError, match="half a turn"):
+        tape.backward(grads={after.joint_qd: wp.ones_like(after.joint_qd)})
 
 
 def test_parameters_without_derivative_are_refused_with_a_hint():

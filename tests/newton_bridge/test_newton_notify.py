@@ -148,7 +148,7 @@ def test_edits_on_a_tape():
     tape.backward(grads={after.joint_qd: wp.ones_like(after.joint_qd)})
     assert factor.grad.numpy().any()
     for name, flags in (
-        ("body_com", FLAGS.BODY_INERTIAL_PROPERTIES),
+        ("joint_axis", FLAGS.JOINT_PROPERTIES),
         ("joint_X_p", FLAGS.JOINT_PROPERTIES),
         ("mujoco.gravcomp", FLAGS.BODY_PROPERTIES),
     ):

@@ -21,6 +21,8 @@ CASES = [
     ("tree", "joint_armature"),
     ("tree", "joint_target_ke"),
     ("tree", "joint_target_kd"),
+    ("targets", "joint_target_ke"),
+    ("targets", "joint_target_kd"),
     ("friction", "joint_friction"),
     ("limits", "joint_limit_lower"),
     ("limits above", "joint_limit_upper"),
@@ -45,9 +47,25 @@ CASES = [
     ("machine", "mujoco.actuator_gainprm"),
     ("machine", "mujoco.actuator_biasprm"),
     ("weak", "joint_effort_limit"),
+    ("connect", "mujoco.equality_constraint_anchor"),
+    ("weld", "mujoco.equality_constraint_anchor"),
+    ("coupling", "mujoco.equality_constraint_polycoef"),
+    *(
+        (scene, f"mujoco.eq_{name}")
+        for scene in ("connect", "weld", "coupling", "stiff")
+        for name in ("solref", "solimp")
+    ),
+    ("mimic", "joint_mimic_coeffs"),
+    ("mimic constraint", "constraint_mimic_coef0"),
+    ("mimic constraint", "constraint_mimic_coef1"),
+    *(
+        ("pair", f"mujoco.pair_{name}")
+        for name in ("friction", "solref", "solreffriction", "solimp")
+    ),
 ]
 SCENES = {
     "tree": scenes.tree,
+    "targets": lambda: scenes.ball_targets(newton.JointTargetMode.POSITION_VELOCITY),
     "limits": lambda: scenes.limits(0.6, 1.0),
     "limits armed": lambda: armed(scenes.limits(0.6, 1.0)),
     "limits rk4": lambda: scenes.limits(0.6, 1.0),
@@ -58,16 +76,39 @@ SCENES = {
     "machine": scenes.machine,
     "machine dry": scenes.dry_machine,
     "weak": lambda: weak(scenes.tree()),
+    "connect": lambda: scenes.machine(scenes.EQUALITIES["connect"]),
+    "weld": lambda: welded(),
+    "coupling": lambda: scenes.machine(scenes.EQUALITIES["joint"]),
+    "stiff": lambda: stiff(scenes.machine(scenes.EQUALITIES["connect"])),
+    "mimic": scenes.mimic,
+    "mimic constraint": lambda: scenes.mimic(joint=False),
+    "pair": lambda: scenes.pair(),
 }
-TOUCHING = ("box", "rough")
+TOUCHING = ("box", "rough", "pair")
 # poses and sizes of shapes, with edits that do not end contacts
 SHAPES = [
     *((kind, "shape_transform") for kind in ("sphere", "box", "capsule", "mesh", "two boxes")),
     *((kind, "shape_scale") for kind in ("sphere", "capsule", "cylinder", "box", "two boxes")),
 ]
+# frames, with the length of the differences; limits and contacts bend the loss
+FRAME_SCENES = {
+    "tree": (scenes.tree, 0.004),
+    "targets": (lambda: ball_servo(), 0.004),
+    "roots": (scenes.roots, 0.002),
+    "locked": (scenes.locked_root, 0.004),
+    "machine": (scenes.machine, 0.002),
+    "weld": (lambda: scenes.machine(scenes.EQUALITIES["weld"]), 5e-4),
+    "connect": (lambda: scenes.machine(scenes.EQUALITIES["connect"]), 2e-3),
+    "limits": (lambda: scenes.limits(0.6, 1.0), 5e-4),
+    "box": (lambda: scenes.resting("box"), 1e-4),
+}
+FRAMES = [
+    (scene, name) for scene in FRAME_SCENES for name in ("body_com", "joint_X_p", "joint_X_c")
+]
 
 OPTIONS = {
     "limits rk4": {"integrator": "rk4"},
+    "pair": {"cone": "elliptic"},
     "rough": {"cone": "elliptic"},  # pyramids of six dimensions have edges without force
 }
 
@@ -75,6 +116,18 @@ OPTIONS = {
 def slippery(model):
     """Set less friction on the ground, because two equal coefficients would share the gradient."""
     model.shape_material_mu.assign(np.array([0.6, 0.3], dtype=np.float32))
+    return model
+
+
+def welded():
+    """Return a weld whose bodies are nearly at their relative pose."""
+    xml = '<equality><weld body1="b" body2="d" anchor="0.1 0.2 0.3" relpose="0 1.1 0.3 1 0.2 0 0"/>'
+    return scenes.machine(xml + "</equality>")
+
+
+def stiff(model):
+    """Give the stiffness and the damping of an equality instead of its time constant."""
+    model.mujoco.eq_solref.assign(np.float32([[-900.0, -40.0]]))
     return model
 
 
@@ -117,7 +170,6 @@ def test_gradient(scene, name):
         state, control = scenes.touching(model, solver)
     else:
         state, control = scenes.random_state(model)
-    state.body_f.requires_grad = False  # RK4 does not support it
     loss = Loss(model, STEPS)
     gradients, visited = taped(solver, state, control, STEPS, DT, loss, of=array)
     found = gradients["of"].astype(float)
@@ -148,6 +200,8 @@ def test_gradient(scene, name):
         return (value(h) - value(-h)) / (2 * h)
 
     h = 0.005 if name.startswith("joint_limit_k") else 0.02
+    if name.endswith(("solimp", "solreffriction")):
+        h = 0.002  # impedances stay below MuJoCo's largest, and contacts keep sticking
     a, b, c = central(4 * h), central(2 * h), central(h)
     first, second = (4 * b - a) / 3, (4 * c - b) / 3
     wanted = (16 * second - first) / 15
@@ -155,8 +209,9 @@ def test_gradient(scene, name):
     got = (found * direction).sum()
     print(scene, name, got, wanted, abs(got - wanted) / abs(wanted))
     assert abs(wanted) > 1e-6
-    # Newton diagonalizes inertias in single precision
-    assert abs(got - wanted) < (2e-4 if name == "body_inertia" else 2e-5) * abs(wanted)
+    # Newton diagonalizes inertias and computes second anchors in single precision
+    rough = scene == "targets" or name == "body_inertia" or name.endswith("anchor") or h == 0.002
+    assert abs(got - wanted) < (2e-4 if rough else 2e-5) * abs(wanted)
 
 
 @pytest.mark.parametrize(("scene", "name"), SHAPES)
@@ -197,6 +252,50 @@ def test_gradient_of_shapes(scene, name):
     assert errors[1] < max(0.4 * errors[0], 2e-6)
 
 
+@pytest.mark.parametrize(("scene", "name"), FRAMES)
+def test_gradient_of_frames(scene, name):
+    """The difference is along the edit as it is rounded to single precision."""
+    build, h = FRAME_SCENES[scene]
+    model = build()
+    array = getattr(model, name)
+    solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True, parameters=[name])
+    assert solver.parameters == (name,)
+    resting = scene == "box"
+    state, control = scenes.touching(model, solver) if resting else scenes.random_state(model)
+    steps = 1 if resting else STEPS
+    loss = Loss(model, steps)
+    gradients, visited = taped(solver, state, control, steps, DT, loss, of=array)
+    found, base = gradients["of"].astype(float), array.numpy().copy()
+    exact = Exact(solver, state, control, steps, DT, loss, visited)
+    rng = np.random.default_rng(3)
+    direction = rng.normal(size=base.shape)
+    if name != "body_com":  # the length of quaternions has no effect
+        q = base[:, 3:]
+        direction[:, 3:] -= q * (q * direction[:, 3:]).sum(axis=1, keepdims=True)
+
+    def apart(h):
+        """Return the difference of the loss, and that of the array times the gradient."""
+        values, arrays = [], []
+        for sign in (1, -1):
+            moved = base + sign * h * direction
+            if name != "body_com":
+                moved[:, 3:] /= np.linalg.norm(moved[:, 3:], axis=1, keepdims=True)
+            array.assign(moved.astype(np.float32))
+            arrays.append(array.numpy().astype(float))
+            exact.oracle = Oracle(newton.solvers.SolverMuJoCo(model, use_mujoco_cpu=True))
+            values.append(exact.value(exact.x))
+        array.assign(base)
+        return np.array([values[0] - values[1], (found * (arrays[0] - arrays[1])).sum()]) / (2 * h)
+
+    first, second = apart(2 * h), apart(h)
+    wanted, got = (4 * second - first) / 3
+    size = np.linalg.norm(found)
+    print(scene, name, got, wanted, abs(got - wanted) / size)
+    assert abs(wanted) > 1e-3 * size
+    # the error of the difference; Newton computes frames and anchors in single precision
+    assert abs(got - wanted) < (1e-3 if scene in ("connect", "limits") else 2e-4) * size
+
+
 def test_equal_friction_is_shared():
     """Each of two shapes with the same friction has half of the derivative of both together."""
     model = scenes.resting("box")
@@ -221,7 +320,7 @@ def test_equal_friction_is_shared():
 
 
 def test_all_are_listed():
-    assert {name for _, name in CASES + SHAPES} == set(PARAMETERS)
+    assert {name for _, name in CASES + SHAPES + FRAMES} == set(PARAMETERS)
 
 
 def test_the_solver_lists_its_parameters():
@@ -235,7 +334,7 @@ def test_the_solver_lists_its_parameters():
         solver.step(before, after, control, None, DT)
     tape.backward(grads={after.joint_qd: wp.ones_like(after.joint_qd)})
     assert array_of(model, "body_mass").grad.numpy().any()
-    for name in ("body_com", "joint_X_p", "joint_X_c"):
+    for name in ("joint_axis", "mujoco.dof_ref"):
         assert array_of(model, name).requires_grad
         assert not array_of(model, name).grad.numpy().any()
     only = DifferentiableMuJoCo(model, use_mujoco_cpu=True, parameters=["body_mass"])
@@ -261,7 +360,7 @@ def test_shapes_are_chosen_by_name(build, name):
 @pytest.mark.parametrize(
     ("build", "options", "name"),
     [
-        (ball_servo, {}, "joint_target_ke"),
+        (ball_servo, {}, "joint_effort_limit"),
         (scenes.tree, {"density": 1.2, "viscosity": 0.1}, "body_inertia"),
         (scenes.tree, {"integrator": "rk4"}, "joint_effort_limit"),
     ],
@@ -276,7 +375,6 @@ def test_arrays_without_a_derivative_are_left_out(build, options, name):
     with pytest.raises(UnsupportedFeatureError):
         DifferentiableMuJoCo(model, use_mujoco_cpu=True, parameters=[name], **options)
     before, control = scenes.random_state(model)
-    before.body_f.requires_grad = control.joint_f.requires_grad = "integrator" not in options
     after = model.state()
     with wp.Tape() as tape:
         solver.step(before, after, control, None, DT)

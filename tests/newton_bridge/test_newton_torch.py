@@ -128,6 +128,8 @@ def test_errors():
         after.sum().backward()
     with pytest.raises(UnsupportedFeatureError, match="activations"):
         torch_step(DifferentiableMuJoCo(scenes.machine(), use_mujoco_cpu=True, parameters=()))
+    with pytest.raises(UnsupportedFeatureError, match="update_data_interval=2"):
+        torch_step(DifferentiableMuJoCo(model, parameters=(), update_data_interval=2))
 
 
 def test_a_step_lives_until_its_gradient():

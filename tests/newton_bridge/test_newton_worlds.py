@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scenes
+import warp as wp
 from losses import Exact, Loss, taped
 
 from mujacobian.newton import DifferentiableMuJoCo
@@ -99,5 +100,85 @@ def test_worlds():
         np.testing.assert_allclose(A, B, rtol=0, atol=2e-6 * np.abs(B).max())
 
 
+def test_frames_of_worlds():
+    """Gradients of frames and centers of each world agree with those of this world alone."""
+    masses = np.array([1.0, 1.5, 0.7])
+    names = ["body_com", "body_mass", "joint_X_p", "joint_X_c"]
+    model = several(3, masses)
+    state, control = scenes.random_state(model)
+    loss = Loss(model, 2)
+    solver = DifferentiableMuJoCo(model, parameters=names)
+    for array in names:
+        of = getattr(model, array)
+        found, _ = taped(solver, state, control, 2, DT, loss, of=of)
+        for world, mass in enumerate(masses):
+            alone = scenes.tree()
+            alone.body_mass.fill_(mass)
+            alone_state, alone_control = alone.state(), alone.control()
+            for source, target, keys in (
+                (state, alone_state, ("joint_q", "joint_qd", "body_f")),
+                (control, alone_control, ("joint_f", "joint_target_q", "joint_target_qd")),
+            ):
+                for key in keys:
+                    getattr(target, key).assign(part(getattr(source, key).numpy(), world))
+            own = Loss(alone, 2)
+            own.weights = {key: part(w, world) for key, w in loss.weights.items()}
+            single = DifferentiableMuJoCo(alone, use_mujoco_cpu=True, parameters=names)
+            wanted, _ = taped(
+                single, alone_state, alone_control, 2, DT, own, of=getattr(alone, array)
+            )
+            a, b = part(found["of"], world), wanted["of"]
+            print(array, world, np.abs(a - b).max() / np.abs(b).max())
+            assert np.abs(b).max() > 1e-3
+            np.testing.assert_allclose(a, b, rtol=0, atol=NOISE * np.abs(b).max())
+
+
 def part(values, world, worlds=3):
     return np.split(values, worlds)[world]
+
+
+ROWS = {
+    "connect": ("mujoco.equality_constraint_anchor", "mujoco.eq_solref", "mujoco.eq_solimp"),
+    "joint": ("mujoco.equality_constraint_polycoef", "mujoco.eq_solref"),
+    "mimic": ("joint_mimic_coeffs",),
+    "pair": ("mujoco.pair_friction", "mujoco.pair_solref"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*polycoef")
+@pytest.mark.parametrize("kind", ROWS)
+def test_equalities_and_pairs_of_worlds(kind):
+    """Each of two equal worlds has the gradients that it has alone."""
+    found = []
+    for count in (1, 2):
+        one = scenes.Builder(6)
+        if kind == "mimic":
+            scenes.add_mimic(one)
+        elif kind == "pair":
+            one.add_mjcf(scenes.PAIR.replace("EXTRA", ""))
+            one.joint_q[2] = 0.055
+        else:
+            one.add_mjcf(scenes.MACHINE.replace("EXTRA", scenes.EQUALITIES[kind]))
+        b = scenes.Builder(6)
+        for _ in range(count):
+            b.add_world(one)
+        model = b.finalize(requires_grad=True)
+        arrays = []
+        for name in ROWS[kind]:
+            owner = model.mujoco if name.startswith("mujoco.") else model
+            arrays.append(getattr(owner, name.removeprefix("mujoco.")))
+            arrays[-1].requires_grad = True
+        solver = DifferentiableMuJoCo(model, parameters=ROWS[kind])
+        before, after = model.state(), model.state()
+        dofs = model.joint_dof_count // count
+        speeds = np.linspace(-0.3, 0.4, dofs, dtype=np.float32)
+        before.joint_qd.assign(np.tile(speeds, count))
+        with wp.Tape() as tape:
+            solver.step(before, after, model.control(), None, DT)
+        weights = np.linspace(1, 2, dofs, dtype=np.float32)
+        tape.backward(grads={after.joint_qd: wp.array(np.tile(weights, count))})
+        found.append([array.grad.numpy() for array in arrays])
+    for alone, both in zip(*found, strict=True):
+        assert alone.any()
+        for world in np.split(both, 2):
+            np.testing.assert_allclose(world, alone, rtol=1e-3, atol=1e-4 * np.abs(alone).max())

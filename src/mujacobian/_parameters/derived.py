@@ -14,8 +14,9 @@ from mujacobian.errors import ArgumentError
 # parameters of the core on which derived constants depend
 INERTIAL, ARMATURE = KINDS["inertial"], KINDS["armature"]
 BODY_POSITION, BODY_ROTATION = KINDS["body_position"], KINDS["body_rotation"]
+BODY_OFFSET, BODY_TURN = KINDS["body_offset"], KINDS["body_turn"]
 JOINT_POSITION, JOINT_AXIS = KINDS["joint_position"], KINDS["joint_axis"]
-FRAMES = (BODY_POSITION, BODY_ROTATION, JOINT_POSITION, JOINT_AXIS)
+FRAMES = (BODY_POSITION, BODY_ROTATION, BODY_OFFSET, BODY_TURN, JOINT_POSITION, JOINT_AXIS)
 # the derived constants, as parameters of the core
 DOF, BODY, TENDON = KINDS["dof_weight"], KINDS["body_weight"], KINDS["tendon_weight"]
 LENGTH, ACTUATOR, ANCHOR = KINDS["tendon_length"], KINDS["actuator_weight"], KINDS["anchor"]

@@ -13,8 +13,10 @@ from mujacobian import _core
 from mujacobian._arguments import Array
 from mujacobian._parameters.derived import (
     ACTUATOR,
+    BODY_OFFSET,
     BODY_POSITION,
-    BODY_ROTATION,
+    BODY_TURN,
+    JOINT_AXIS,
     JOINT_POSITION,
     LENGTH,
     TENDON,
@@ -227,21 +229,26 @@ def _virtual_dofs(
     model: mujoco.MjModel, data: mujoco.MjData, kind: int, element: int
 ) -> list[_VirtualDof]:
     """Return the motions that unit changes of a frame parameter cause."""
-    joint = kind not in (BODY_POSITION, BODY_ROTATION)
+    joint = kind in (JOINT_POSITION, JOINT_AXIS)
     body = int(model.jnt_bodyid[element]) if joint else element
     ahead, behind = _Place(body, True), _Place(body, False)
     first = model.body_jntadr[body]
+    after = data.xmat[body].reshape(3, 3)
+    zero = np.zeros((3, 3))
+    if kind == BODY_OFFSET:
+        return [_VirtualDof(behind, zero, after)]
+    if kind == BODY_TURN:
+        return [_turn(behind, after, data.xpos[body])]
     if not joint and first >= 0 and model.jnt_type[first] == _FREE:
         return []  # MuJoCo does not read this frame
     parent = model.body_parentid[body]
-    outer, after = data.xmat[parent].reshape(3, 3), data.xmat[body].reshape(3, 3)
-    zero = np.zeros((3, 3))
+    outer = data.xmat[parent].reshape(3, 3)
     if kind == BODY_POSITION:
         return [_VirtualDof(ahead, zero, outer)]
     quat = model.body_quat[body]
     before = outer @ quaternion_matrix(quat / np.linalg.norm(quat))
     origin = data.xpos[parent] + outer @ model.body_pos[body]
-    if kind == BODY_ROTATION:
+    if not joint:
         return [_turn(ahead, before, origin)]
     slides = model.jnt_type[element] == _SLIDE
     if kind == JOINT_POSITION:

@@ -32,21 +32,24 @@ class TapedStep:
         before: TapedStep | None,
         number: int,
     ) -> None:
+        # with update_data_interval > 1, some steps begin with MuJoCo's own coordinates
+        interval = solver.update_data_interval
+        self.carried = interval == 0 or number % interval != 0
         self.snapshot, self.dt, self.number = snapshot, dt, number
-        # the step that produced the initial activations; the tape keeps it alive
+        # the step that produced the activations and carried coordinates; the tape keeps it alive
         self.before = None if before is None else ref(before)
-        # worlds whose activations continue into the next step
-        self.keeps_activations = np.ones(snapshot.coordinates.worlds, dtype=bool)
+        # worlds whose activations and carried coordinates continue into the next step
+        self.continues = np.ones(snapshot.coordinates.worlds, dtype=bool)
         self.start = state.joint_q, state.joint_qd
         self.inputs = arrays(state, control)
-        if snapshot.moves_wrenches:
-            guards.refuse_wrenches(self.inputs, snapshot.inputs)
         W = snapshot.coordinates.worlds
         self.at = snapshot.coordinates.start(*(by_world(each, W) for each in self.start))
         self.given = {name: by_world(array, W) for name, array in self.inputs.items()}
         self.watch = guards.Watch(solver.mj_data) if solver.use_mujoco_cpu else None
-        self.rows = snapshot.rows(self.at, self.given, snapshot.hidden(solver))
-        self.d_act = np.zeros((W, snapshot.worlds.models[0].na))
+        self.rows = snapshot.rows(self.at, self.given, snapshot.hidden(solver, self.carried))
+        # cotangents of the state of MuJoCo that the next step continues
+        model = snapshot.worlds.models[0]
+        self.d_next = np.zeros((W, 2 * model.nv + model.na))
         # contacts that mujoco_warp finds, to compare them with those of MuJoCo C
         self.pairs: Pairs | None = None
         # contacts of Newton, with the poses from which Newton computes them
@@ -100,35 +103,59 @@ class TapedStep:
     def pull_back(self) -> None:
         """Add to the gradients of the inputs, given the gradients of the results."""
         guards.refuse_observed(self.observables)
+        d_q, d_v, of_frames = self._take_results()
+        made = self.gradients(d_q, d_v, of_frames)
+        arrays = dict(zip(("joint_q", "joint_qd"), self.start, strict=True))
+        for name, array in (arrays | self.inputs | self.snapshot.parameters.arrays).items():
+            add_gradient(array, made[name])
+
+    def gradients(self, d_q: Array, d_v: Array, more: dict[str, Array]) -> dict[str, Array]:
+        """Return the gradients of the state, the inputs and the model in double precision.
+
+        d_q, d_v: gradients of joint_q and joint_qd after the step.
+        more: further gradients of arrays of the model.
+        """
         snapshot = self.snapshot
         c = snapshot.coordinates
-        d_q, d_v = self._take_results()
-        y_act, self.d_act = self.d_act, np.zeros_like(self.d_act)
+        y, self.d_next = self.d_next, np.zeros_like(self.d_next)
         y_q, y_v = c.pull_result(self.qpos, self.qvel, d_q, d_v)
-        y = np.concatenate([y_q, y_v, y_act], axis=-1)
+        nv = y_v.shape[-1]
+        y[:, :nv] += y_q
+        y[:, nv : 2 * nv] += y_v
         evaluated = np.any(y != 0, axis=-1)
         made = snapshot.pull(self.rows, self.dt, y, self.number, self.given_contacts)
         if self.pairs is not None:
             snapshot.compare(self.pairs, made.pairs, evaluated, self.rows, self.number)
-        more = self._pull_contacts(made)
+        more = _sum(more, self._pull_contacts(made))
         if snapshot.efforts is not None and made.actuation is not None:
             more[effort_limits.NAME] = snapshot.efforts.pull(made.actuation, made.actions[1])
-        g_q, g_v = c.pull_start(self.at, made.q, made.v)
+        if snapshot.frames.wanted:
+            result = self.qpos, self.qvel, d_q, d_v
+            moved = snapshot.frames.pull(result, self.at, self.given, made, self.carried)
+            more = _sum(more, moved)
+        x_q, x_v = made.q, made.v
+        if self.carried:
+            x_q, x_v = np.zeros_like(x_q), np.zeros_like(x_v)
+        g_q, g_v = c.pull_start(self.at, x_q, x_v)
         g_inputs, turned = snapshot.inputs.pull(self.at, self.given, made.actions)
         g_q += turned
         if c.kinematic_q.any():  # the step copies coordinates of kinematic joints
             g_q += np.where(c.kinematic_q, d_q, 0)
             g_v += np.where(c.kinematic_v, d_v, 0)
-        for array, gradient in zip(self.start, (g_q, g_v), strict=True):
-            add_gradient(array, gradient)
-        for name, gradient in g_inputs.items():
-            add_gradient(self.inputs[name], gradient)
-        for name, gradient in snapshot.parameters.gradients(made.params).items():
-            total = gradient + more[name] if name in more else gradient
-            add_gradient(snapshot.parameters.arrays[name], total)
         before = None if self.before is None else self.before()
         if before is not None:
-            before.d_act = made.act * before.keeps_activations[:, None]
+            self._continue(before, made)
+        of_model = snapshot.parameters.gradients(made.params)
+        of_model |= {name: of_model[name] + more[name] for name in more if name in of_model}
+        return {"joint_q": g_q, "joint_qd": g_v, **g_inputs, **of_model}
+
+    def _continue(self, before: TapedStep, made: InputCotangents) -> None:
+        """Pass cotangents to the step whose state of MuJoCo this one continues."""
+        nv = made.v.shape[-1]
+        if self.carried:
+            before.d_next[:, :nv], before.d_next[:, nv : 2 * nv] = made.q, made.v
+        before.d_next[:, 2 * nv :] = made.act
+        before.d_next *= before.continues[:, None]
 
     def _pull_contacts(self, made: InputCotangents) -> dict[str, Array]:
         """Add to the gradients of given contacts and of the poses from which they follow.
@@ -148,10 +175,11 @@ class TapedStep:
             add_rows(given.arrays[name], given.row, gradient)
         return of_shapes
 
-    def _take_results(self) -> tuple[Array, Array]:
+    def _take_results(self) -> tuple[Array, Array, dict[str, Array]]:
         """Return the gradients of the coordinates after the step, and set them to zero.
 
-        The step has overwritten these arrays, so their earlier values do not influence the loss.
+        The last result is gradients of frames, which determine the poses of bodies. The step has
+        overwritten these arrays, so their earlier values do not influence the loss.
         """
         c = self.snapshot.coordinates
         d_body = [take_gradient(each, c.worlds) for each in self.bodies]
@@ -159,9 +187,9 @@ class TapedStep:
         d_v = take_gradient(self.result[1], c.worlds, c.written_v)
         if any(each.any() for each in d_body):
             result = self.result_q, self.result_qd
-            more_q, more_v = self.snapshot.kinematics.pull(result, self.poses, d_body)
-            d_q, d_v = d_q + more_q, d_v + more_v
-        return d_q, d_v
+            more_q, more_v, frames = self.snapshot.kinematics.pull(result, self.poses, d_body)
+            return d_q + more_q, d_v + more_v, frames
+        return d_q, d_v, {}
 
 
 class TapedReset:
@@ -184,6 +212,15 @@ class TapedReset:
         """Move the gradients of the reset coordinates from the state to the model."""
         for array, source in self.pairs:
             add_gradient(source, take_gradient(array, len(self.worlds), self.worlds[:, None]))
+
+
+def _sum(first: dict[str, Array], second: dict[str, Array]) -> dict[str, Array]:
+    """Return the sums of gradients of arrays."""
+    made = {name: values.reshape(-1) for name, values in first.items()}
+    for name, values in second.items():
+        flat = values.reshape(-1)
+        made[name] = made[name] + flat if name in made else flat
+    return made
 
 
 def _double(array: wp.array) -> Array:

@@ -59,6 +59,22 @@ class Start:
     ball: Array  # R_r of ball joints
 
 
+@dataclass(frozen=True)
+class FrameCotangents:
+    """Cotangents of the frames of joints, one row per world and joint.
+
+    The rotations are about the axes of the frames.
+    """
+
+    parent: Array  # (worlds, joints, 6): position and rotation of the parent anchor
+    child: Array  # (worlds, joints, 6): of the child anchor
+
+    @classmethod
+    def zeros(cls, worlds: int, joints: int) -> FrameCotangents:
+        """Return cotangents of zero."""
+        return cls(*(np.zeros((worlds, joints, 6)) for _ in range(2)))
+
+
 class Coordinates:
     """The coordinates of all joints of a model, in all worlds."""
 
@@ -87,6 +103,7 @@ class Coordinates:
         free = np.flatnonzero(mapped & (self.kind == _FREE))
         ball = np.flatnonzero(mapped & (self.kind == _BALL))
         self.free, self.ball = group(free, 7, 6), group(ball, 4, 3)
+        self.free_joint, self.ball_joint, self.joints = free, ball, joints
         self.ball_of = {int(j): k for k, j in enumerate(ball)}  # index among balls, by joint
         rest = [int(j) for j in np.flatnonzero(mapped) if self.kind[j] not in (_FREE, _BALL)]
         self.scalar = _scalars(rest, q_start, v_start, maps)

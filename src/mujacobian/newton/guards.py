@@ -10,8 +10,7 @@ import numpy as np
 import warp as wp
 
 from mujacobian.errors import ArgumentError, MujacobianError, UnsupportedFeatureError
-from mujacobian.newton.inputs import Inputs, wrenches
-from mujacobian.newton.parameters import KNOWN, SHAPES, array_of
+from mujacobian.newton.parameters import KNOWN, NAMED, array_of
 
 _REFUSED_JOINTS = {
     int(newton.JointType.DISTANCE): "DISTANCE",
@@ -19,7 +18,7 @@ _REFUSED_JOINTS = {
 }
 # model arrays that MuJoCo uses and that have no gradient here, even if they require one
 _WITHOUT_GRADIENT = (
-    "body_com", "joint_X_p", "joint_X_c", "joint_axis",
+    "joint_axis",
     "shape_margin", "shape_gap",
     *(
         f"mujoco.{name}"
@@ -47,11 +46,6 @@ _FULL = (int(mujoco.mjtWarning.mjWARN_CONTACTFULL), int(mujoco.mjtWarning.mjWARN
 
 def require_options(model: newton.Model, options: dict[str, Any]) -> None:
     """Raise for solver options and joints that are not supported."""
-    if options.get("update_data_interval", 1) != 1:
-        raise UnsupportedFeatureError(
-            f"update_data_interval={options['update_data_interval']}",
-            "steps between updates do not begin with state_in",
-        )
     sleeping = options.get("enable_sleeping")
     if sleeping is None:
         array = array_of(model, "mujoco.enable_sleeping")
@@ -92,15 +86,13 @@ def require_parameters(model: newton.Model, names: tuple[str, ...]) -> None:
             )
 
 
-def refuse_wrenches(arrays: dict[str, wp.array], inputs: Inputs) -> None:
-    """Raise if wrenches on bodies require gradients, because RK4 applies them at several poses."""
-    for name in wrenches(arrays, inputs):
-        if arrays[name].requires_grad:
-            raise UnsupportedFeatureError(
-                name,
-                "RK4 applies forces on bodies at several poses in a step. Use another integrator,"
-                f" or set {name}.requires_grad = False",
-            )
+def refuse_reset(interval: int) -> None:
+    """Raise for a taped reset that writes MuJoCo's own coordinates."""
+    if interval != 1:
+        raise UnsupportedFeatureError(
+            f"a reset on a tape with update_data_interval={interval}",
+            "it overwrites coordinates that steps continue: reset outside of the tape",
+        )
 
 
 def require_contacts(solver: newton.solvers.SolverMuJoCo, contacts: newton.Contacts | None) -> None:
@@ -153,7 +145,7 @@ def without_gradient(model: newton.Model, chosen: tuple[str, ...]) -> dict[str, 
 
     chosen: arrays whose gradients are computed.
     """
-    names = (*_WITHOUT_GRADIENT, *(name for name in SHAPES if name not in chosen))
+    names = (*_WITHOUT_GRADIENT, *(name for name in NAMED if name not in chosen))
     found = {name: array_of(model, name) for name in names}
     return {
         name: array.numpy().copy()

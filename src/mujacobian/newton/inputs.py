@@ -10,9 +10,9 @@ import numpy as np
 import warp as wp
 
 from mujacobian._arguments import Array
-from mujacobian._rotation import left, lifted, logarithm, pull_logarithm, turn, unit
+from mujacobian._rotation import cross, left, lifted, logarithm, pull_logarithm, turn, unit
 from mujacobian.errors import MujacobianError, UnsupportedFeatureError
-from mujacobian.newton.coordinates import Coordinates, Start
+from mujacobian.newton.coordinates import Coordinates, FrameCotangents, Start
 from mujacobian.newton.internals import Indices, Maps
 
 _KINEMATIC = int(newton.BodyFlags.KINEMATIC)
@@ -161,6 +161,30 @@ class Inputs:
         if len(c.ball.q):
             d_q[..., c.ball.q] = lifted(at.joint_q[..., c.ball.q], phi)
         return made, d_q
+
+    def pull_frames(
+        self, to: FrameCotangents, at: Start, given: dict[str, Array], d: Actions
+    ) -> None:
+        """Add cotangents of the child anchors of ball joints, which turn their inputs (NWT-21)."""
+        c, (d_ctrl, d_qfrc, _) = self.coordinates, d
+        if not len(c.ball.q):
+            return
+        phi = np.zeros((self.worlds, *c.ball.v.shape))
+        if "joint_f" in given:
+            s = np.where(self.ball_acts, d_qfrc[:, c.ball.mj_v], 0)
+            phi -= c.pull_ball(at, given["joint_f"][:, c.ball.v], s)[0]
+        if "joint_target_qd" in given and len(self.actuators.ball_velocity):
+            s = np.zeros_like(phi)
+            for actuator, _, axis, joint in self.actuators.ball_velocity:
+                s[:, c.ball_of[joint], axis] += d_ctrl[:, actuator]
+            phi -= c.pull_ball(at, given["joint_target_qd"][:, c.ball.v], s)[0]
+        if "joint_target_q" in given:
+            for actuator, start, axis, joint in self.actuators.ball_position:
+                ball = c.ball_of[joint]
+                a = logarithm(self._target_quaternion(given["joint_target_q"], start))
+                row = c.ball_R_c[:, ball, axis]
+                phi[:, ball] += cross(a, row) * d_ctrl[:, actuator, None]
+        to.child[:, c.ball_joint, 3:] += phi
 
     def _references(self) -> Array:
         """Return the difference of MuJoCo's and Newton's coordinates, per position actuator."""

@@ -174,6 +174,11 @@ class Maps:
     joint_dof: Indices  # first Newton dof of each MuJoCo joint
     body: Indices  # Newton body of each MuJoCo body
     shape: Indices  # (worlds, ngeom): Newton shape of each MuJoCo geom
+    placing: Indices  # Newton joint whose frames determine the pose of each MuJoCo body
+    loops: bool  # whether joints close loops
+    equality: Indices  # Newton equality of each MuJoCo equality
+    mimic: Indices  # Newton mimic constraint of each MuJoCo equality
+    joint_mimic: Indices  # Newton joint that follows another one, of each MuJoCo equality
     tendon: Indices  # Newton tendon of each MuJoCo tendon
     actuator: Indices  # Newton actuator of each MuJoCo control
     actuators: Actuators
@@ -190,6 +195,12 @@ def read_maps(solver: newton.solvers.SolverMuJoCo) -> Maps:
         joint_dof=_first_world(solver.mjc_jnt_to_newton_dof, mj.njnt),
         body=_first_world(solver.mjc_body_to_newton, mj.nbody),
         shape=_indices(solver.mjc_geom_to_newton_shape).reshape(worlds, mj.ngeom),
+        placing=_placing_joints(solver),
+        loops=solver.mjc_eq_to_newton_jnt is not None
+        and bool((_indices(solver.mjc_eq_to_newton_jnt) >= 0).any()),
+        equality=_first_world(solver.mjc_eq_to_newton_eq, mj.neq),
+        mimic=_first_world(solver.mjc_eq_to_newton_mimic, mj.neq),
+        joint_mimic=_first_world(solver.mjc_eq_to_newton_joint_mimic, mj.neq),
         tendon=_first_world(solver.mjc_tendon_to_newton_tendon, mj.ntendon),
         actuator=(
             np.full(mj.nu, -1)
@@ -198,6 +209,16 @@ def read_maps(solver: newton.solvers.SolverMuJoCo) -> Maps:
         ),
         actuators=_read_actuators(solver),
     )
+
+
+def _placing_joints(solver: newton.solvers.SolverMuJoCo) -> Indices:
+    """Return the joint of the tree, or of a fixed root, that places each MuJoCo body."""
+    mj, child = solver.mj_model, _indices(solver.model.joint_child)
+    bodies = _first_world(solver.mjc_body_to_newton, mj.nbody)
+    mocap = _first_world(solver.mjc_mocap_to_newton_jnt, mj.nmocap)
+    of_body = {child[j]: j for j in np.flatnonzero(_indices(solver.mj_q_start) >= 0).tolist()}
+    of_body |= {child[j]: int(j) for j in mocap if j >= 0}
+    return np.array([of_body.get(body, -1) for body in bodies.tolist()])
 
 
 def contact_slots(solver: newton.solvers.SolverMuJoCo, count: int) -> Indices:

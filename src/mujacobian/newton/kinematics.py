@@ -19,20 +19,24 @@ from mujacobian.newton.internals import adjoint_launches, suspended_tape
 Numbers = NDArray[np.float32]
 
 _FRAMES = ("joint_X_p", "joint_X_c", "joint_axis", "body_com")
+Frames = dict[str, Array]
 
 
 class Kinematics:
     """Forward kinematics of a model, with a copy of its current frames."""
 
-    def __init__(self, model: newton.Model) -> None:
+    def __init__(self, model: newton.Model, wanted: Sequence[str]) -> None:
+        """Copy the frames of the model; `wanted` are the arrays that need gradients."""
         self._model = copy.copy(model)
+        self._wanted = [name for name in _FRAMES if name in wanted]
         for name in _FRAMES:
-            setattr(self._model, name, wp.clone(getattr(model, name), requires_grad=False))
+            cloned = wp.clone(getattr(model, name), requires_grad=name in wanted)
+            setattr(self._model, name, cloned)
 
     def pull(
         self, joint: Sequence[Array], body: Sequence[Numbers], d_body: Sequence[Array]
-    ) -> tuple[Array, Array]:
-        """Pull cotangents of body poses and velocities back to joint coordinates.
+    ) -> tuple[Array, Array, Frames]:
+        """Pull cotangents of body poses and velocities back to joint coordinates and to frames.
 
         joint: joint_q and joint_qd, the input of the kinematics.
         body: body_q and body_qd, its output.
@@ -43,12 +47,14 @@ class Kinematics:
         own = (q, qd, *bodies, *(each.grad for each in bodies))
         for array, new in zip(own, values, strict=True):
             write(array, new)
-        for array in (q, qd):
+        frames = {name: getattr(self._model, name) for name in self._wanted}
+        for array in (q, qd, *frames.values()):
             array.grad.zero_()
         for launch in launches:
             launch.launch()
         worlds = len(joint[0])
-        return by_world(q.grad, worlds), by_world(qd.grad, worlds)
+        made = {name: array.grad.numpy().astype(np.float64) for name, array in frames.items()}
+        return by_world(q.grad, worlds), by_world(qd.grad, worlds), made
 
     @cached_property
     def _adjoint(self) -> tuple[list[wp.array], list[wp.Launch]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import mujoco
@@ -13,13 +13,16 @@ import warp as wp
 from mujacobian._arguments import Array
 from mujacobian._parameters.derived import depends_on
 from mujacobian.errors import UnsupportedFeatureError
+from mujacobian.newton.frame_parameters import COM
 from mujacobian.newton.inputs import Inputs
 from mujacobian.newton.internals import Maps
 from mujacobian.newton.parameters import (
     ARRAYS,
     MATERIALS,
+    PAIRS_OF_SHAPES,
     SHAPES,
     CoreParameters,
+    Derived,
     WorldParameters,
     array_of,
 )
@@ -50,7 +53,7 @@ class ModelParameters:
                     " through a force of Newton. Leave it out of parameters=",
                 )
         # contact_materials.py converts the materials of given contacts, which do not follow shapes
-        elsewhere = (*MATERIALS, *SHAPES) if given_contacts else ()
+        elsewhere = (*MATERIALS, *SHAPES, *PAIRS_OF_SHAPES) if given_contacts else ()
         through_core = [name for name in self.arrays if name not in elsewhere]
         self._parameters = CoreParameters()
         # the arrays are concatenated, so that one sum computes all gradients
@@ -67,15 +70,21 @@ class ModelParameters:
         """Return all terms as arrays: element, world, core parameter, derivative."""
         first = dict(zip(self.arrays, self._ends, strict=False))
         terms: list[tuple[int, int, int, float]] = []
+
+        def take(number: int, world: WorldParameters) -> None:
+            terms.extend(
+                (first[name] + to, number, place, by) for name, to, place, by in world.terms
+            )
+
         numbers = range(worlds.count) if names else ()
         for number in numbers:
             world = WorldParameters(model, maps, worlds.at(number), number, self._parameters)
             for name in names:
                 ARRAYS[name](world, name)
-            terms += [(first[name] + to, number, place, by) for name, to, place, by in world.terms]
+            take(number, world)
         given = list(self._parameters.items)
         if depends_on(given):
-            self._derive(model, maps, worlds, given)
+            self._derive(model, maps, worlds, given, take)
         table = np.array(terms, dtype=np.float64).reshape(-1, 4).T
         target, world_of, source = (column.astype(np.intp) for column in table[:3])
         return target, world_of, source, table[3]
@@ -86,9 +95,13 @@ class ModelParameters:
         maps: Maps,
         worlds: Worlds,
         given: list[tuple[int, int, int]],
+        take: Callable[[int, WorldParameters], None],
     ) -> None:
-        """Compute the derivatives of all core parameters with respect to the given ones."""
-        rows: list[list[tuple[int, Array]]] = []
+        """Compute the derivatives of all core parameters with respect to the given ones.
+
+        take: function that adds the terms of a world.
+        """
+        found: list[Derived] = []
         known: dict[frozenset[int], int] = {}  # limits in force space, if worlds have equal models
         which = []
         for number in range(worlds.count):
@@ -97,15 +110,18 @@ class ModelParameters:
                 self._scaled[number] = scaled
             limits = frozenset(j for j, _ in world.in_force_space())
             if worlds.differ or limits not in known:
-                known[limits] = len(rows)
-                rows.append(world.derive(given))
+                known[limits] = len(found)
+                found.append(world.derive(given))
             which.append(known[limits])
-        chains = np.zeros((len(rows), len(self._parameters.items), len(given)))
-        chains[:] = np.eye(*chains.shape[1:])
-        for chain, changes in zip(chains, rows, strict=True):
-            for place, row in changes:
-                chain[place] += row
-        self._chains = chains if len(rows) == 1 else chains[which]
+            if COM in self.arrays:
+                world.add_centers(found[which[-1]])
+                take(number, world)
+        count = len(self._parameters.items)
+        chains = np.tile(np.eye(count), (len(found), 1, 1))
+        for chain, derived in zip(chains, found, strict=True):
+            for place, row in derived.rows:
+                chain[place, : len(given)] += row
+        self._chains = chains if len(found) == 1 else chains[which]
 
     def weight_place(self, body: int) -> int | None:
         """Return the index of the translational invweight0 of a MuJoCo body in `core`, if any."""
@@ -122,7 +138,8 @@ class ModelParameters:
                 raise UnsupportedFeatureError(
                     f"tendon {t}",
                     "its limit in force space is scaled by tendon_invweight0: leave body_mass,"
-                    " body_inertia and joint_armature out of parameters=",
+                    " body_inertia, body_com, joint_armature, joint_X_p and joint_X_c out of"
+                    " parameters=",
                 )
 
     def gradients(self, raw: Array) -> dict[str, Array]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import mujoco
 import newton
@@ -15,7 +16,23 @@ from mujacobian._parameters.derived_slopes import DerivedSlopes
 from mujacobian._parameters.fields import KINDS
 from mujacobian._parameters.inertia import PAIRS
 from mujacobian._threads import borrowed
+from mujacobian.newton.frame_parameters import (
+    CHILD,
+    COM,
+    PARENT,
+    add_child_frame,
+    add_com,
+    add_parent_frame,
+)
 from mujacobian.newton.internals import Maps
+from mujacobian.newton.row_parameters import (
+    add_anchors,
+    add_coefficients,
+    add_joint_mimic,
+    add_polynomials,
+    of_equalities,
+    of_pairs,
+)
 from mujacobian.newton.shape_parameters import add_scale, add_transform
 
 _KINEMATIC = int(newton.BodyFlags.KINEMATIC)
@@ -53,6 +70,15 @@ class CoreParameters:
         return self._places.get((KINDS[kind], row, component))
 
 
+class Derived(NamedTuple):
+    """Derivatives of derived constants and of the numbers that Newton computes from them."""
+
+    # index of each core parameter, and its derivatives with respect to given parameters
+    rows: list[tuple[int, Array]]
+    # MuJoCo body, component of its center of mass, constant, derivative
+    centers: list[tuple[int, int, tuple[int, int, int], float]]
+
+
 class WorldParameters:
     """The dependence of the core parameters of one world on the chosen arrays."""
 
@@ -67,6 +93,15 @@ class WorldParameters:
         self.model, self.maps, self.mj, self.world, self.core = model, maps, mj, world, core
         # (array, flat index in it, index in `core`, derivative of the core parameter)
         self.terms: list[tuple[str, int, int, float]] = []
+        self.frames = tuple(
+            getattr(model, name).numpy().astype(np.float64) for name in (PARENT, CHILD)
+        )
+
+    def array(self, name: str) -> wp.array:
+        """Return an array of Newton's model."""
+        found = array_of(self.model, name)
+        assert found is not None
+        return found
 
     def add(self, name: str, target: int, kind: str, row: int, component: int, by: float) -> None:
         """Add the derivative `by` of a core parameter with respect to an element of an array.
@@ -76,18 +111,17 @@ class WorldParameters:
         """
         self.terms.append((name, int(target), self.core.place(kind, row, component), by))
 
-    def derive(self, given: Sequence[tuple[int, int, int]]) -> list[tuple[int, Array]]:
-        """Append the constants derived from the given core parameters.
+    def derive(self, given: Sequence[tuple[int, int, int]]) -> Derived:
+        """Append the constants derived from the given core parameters; return their derivatives.
 
-        The result holds the index of each changed core parameter and the change of its derivatives
-        with respect to the given parameters. Newton scales the stiffness and damping of limits in
+        Newton scales the stiffness and damping of limits in
         force space by invweight0 (1 - dmax). The time constant is therefore proportional to
         1 / invweight0, and the damping ratio to the square root of invweight0 (NWT-10).
         """
         constants = derived_constants(self.mj, list(given))
         with borrowed(self.mj) as data:
-            # no array of Newton's model that is differentiated moves a center of mass
-            slopes = DerivedSlopes(self.mj, constants, list(given)).slopes(self.mj, data).core
+            derived = DerivedSlopes(self.mj, constants, list(given))
+            slopes, centers = derived.slopes(self.mj, data)
         limits = {int(self.mj.jnt_dofadr[j]): j for j, _ in self.in_force_space()}
         rows = [(self.core.place(*raw), slopes[k]) for k, raw in enumerate(constants)]
         for k, (kind, dof, _) in enumerate(constants):
@@ -99,7 +133,18 @@ class WorldParameters:
             rows.append((place, -time / weight * slopes[k]))
             place = self.core.place("limit_solref", limits[dof], 1)
             rows.append((place, ratio / (2 * weight) * slopes[k]))
-        return rows
+        moved = [
+            (int(derived.bodies[place]), int(component), constants[k], centers[k, place, component])
+            for k, place, component in np.argwhere(centers)
+        ]
+        return Derived(rows, moved)
+
+    def add_centers(self, derived: Derived) -> None:
+        """Add the terms of constants that MuJoCo measures at centers of mass."""
+        bodies = dict(self.bodies())
+        for b, component, constant, slope in derived.centers:
+            place = self.core.place(*constant)
+            self.terms.append((COM, 3 * bodies[b] + component, place, float(slope)))
 
     def in_force_space(self) -> Iterator[tuple[int, int]]:
         """Yield the limited joints whose solref Newton computes from ke and kd, with their dofs."""
@@ -280,9 +325,7 @@ def _of_actuators(kind: str) -> Callable[[WorldParameters, str], None]:
     """Return the function for gains or biases of actuators from MJCF."""
 
     def add(world: WorldParameters, name: str) -> None:
-        array = array_of(world.model, name)
-        assert array is not None
-        first = world.offset(len(array))
+        first = world.offset(len(world.array(name)))
         types = world.mj.actuator_gaintype if kind == "gain" else world.mj.actuator_biastype
         for actuator in world.maps.actuators.direct[:, 0].tolist():
             own = world.maps.actuator[actuator]
@@ -304,7 +347,10 @@ def _numbers(kind: str, law: int) -> int:
 ARRAYS: dict[str, Callable[[WorldParameters, str], None]] = {
     "body_mass": _mass,
     "body_inertia": _inertia,
+    "body_com": add_com,
     "gravity": _gravity,
+    "joint_X_p": add_parent_frame,
+    "joint_X_c": add_child_frame,
     "joint_damping": _of_dofs("damping"),
     "joint_armature": _of_dofs("armature"),
     "joint_friction": _of_dofs("friction_loss"),
@@ -327,10 +373,26 @@ ARRAYS: dict[str, Callable[[WorldParameters, str], None]] = {
     "mujoco.tendon_frictionloss": _of_tendons("tendon_friction_loss"),
     "mujoco.actuator_gainprm": _of_actuators("gain"),
     "mujoco.actuator_biasprm": _of_actuators("bias"),
+    "mujoco.equality_constraint_anchor": add_anchors,
+    "mujoco.equality_constraint_polycoef": add_polynomials,
+    "mujoco.eq_solref": of_equalities("equality_solref", 2),
+    "mujoco.eq_solimp": of_equalities("equality_solimp", 5),
+    "constraint_mimic_coef0": add_coefficients(0),
+    "constraint_mimic_coef1": add_coefficients(1),
+    "joint_mimic_coeffs": add_joint_mimic,
+    "mujoco.pair_friction": of_pairs("pair_friction", 5),
+    "mujoco.pair_solref": of_pairs("pair_solref", 2),
+    "mujoco.pair_solreffriction": of_pairs("pair_solreffriction", 2),
+    "mujoco.pair_solimp": of_pairs("pair_solimp", 5),
     "joint_effort_limit": lambda world, name: None,
 }
 KNOWN = tuple(ARRAYS)
 # arrays from which Newton computes the friction and solref of a contact
 MATERIALS = tuple(name for name in KNOWN if name.startswith("shape_material_"))
+# arrays of explicit contact pairs, which MuJoCo uses for contacts that it finds
+PAIRS_OF_SHAPES = tuple(name for name in KNOWN if name.startswith("mujoco.pair_"))
 # arrays from which MuJoCo finds contacts
 SHAPES = ("shape_transform", "shape_scale")
+# arrays whose gradients are computed only if the caller names them: some contacts have no
+# derivative with respect to shapes, and joint frames take long
+NAMED = (*SHAPES, PARENT, CHILD)

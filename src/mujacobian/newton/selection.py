@@ -16,13 +16,13 @@ from mujacobian.newton.internals import Maps
 from mujacobian.newton.parameters import (
     ARRAYS,
     KNOWN,
-    SHAPES,
+    NAMED,
     CoreParameters,
     WorldParameters,
     array_of,
 )
 
-DEFAULT = tuple(name for name in KNOWN if name not in SHAPES)
+DEFAULT = tuple(name for name in KNOWN if name not in NAMED)
 
 
 def select(
@@ -31,8 +31,8 @@ def select(
     """Return the names of the arrays whose gradients are computed.
 
     By default, arrays without a derivative in this model are left out, with one warning. So are
-    poses and sizes of shapes, whose derivatives some contacts lack, without a warning. An array
-    that is wanted and has no derivative raises `UnsupportedFeatureError`.
+    poses and sizes of shapes and frames of joints, without a warning. An array that is wanted and
+    has no derivative raises `UnsupportedFeatureError`.
     """
     found, reasons = [], []
     for name in DEFAULT if wanted is None else wanted:

@@ -10,15 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mujacobian._arguments import Array
+from mujacobian._parameters.fields import KINDS
 from mujacobian.errors import UnsupportedFeatureError
 from mujacobian.newton import effort_limits
 from mujacobian.newton.contact_materials import ContactMaterials
 from mujacobian.newton.contacts import Pairs, warn_of_difference
 from mujacobian.newton.coordinates import Coordinates, Start
 from mujacobian.newton.effort_limits import EffortLimits
+from mujacobian.newton.frame_parameters import COM
 from mujacobian.newton.given_contacts import GivenContacts
 from mujacobian.newton.inputs import Actions, Inputs
 from mujacobian.newton.internals import Maps
+from mujacobian.newton.joint_frames import JointFrames
 from mujacobian.newton.kinematics import Kinematics
 from mujacobian.newton.model_parameters import ModelParameters
 from mujacobian.newton.worlds import Worlds
@@ -41,9 +44,9 @@ class InputCotangents:
     params: Array
     contacts: Array | None  # one row per given contact
     actuation: Array | None  # forces of actuators on dofs, if the effort limits need them
-    pairs: NDArray[
-        np.uint64
-    ]  # hash of the contacts of each world; zero if the world was not evaluated
+    centers: Array | None  # centers of mass, at which wrenches act, if their gradients are wanted
+    # hash of the contacts of each world; zero if the world was not evaluated
+    pairs: NDArray[np.uint64]
 
 
 class Snapshot:
@@ -66,13 +69,16 @@ class Snapshot:
         self.inputs = Inputs(model, maps, self.coordinates, gravcomp)
         # RK4 maps a wrench on a body to joint forces at several poses of the step
         self.moves_wrenches = solver.mj_model.opt.integrator == int(mujoco.mjtIntegrator.mjINT_RK4)
-        self.kinematics = Kinematics(model)
+        bodies = range(solver.mj_model.nbody if self.moves_wrenches else 0)
+        self._wrenches = [(KINDS["wrench"], b, k) for b in bodies for k in range(6)]
+        self.kinematics = Kinematics(model, wanted)
         self.parameters = ModelParameters(
             model, maps, self.worlds, self.inputs, wanted, given_contacts
         )
         self.efforts = (
             EffortLimits(model, maps, self.worlds) if effort_limits.NAME in wanted else None
         )
+        self.frames = JointFrames(model, maps, self.coordinates, self.inputs, wanted)
         self.materials = (
             ContactMaterials(solver, self.worlds, self.parameters) if given_contacts else None
         )
@@ -83,11 +89,17 @@ class Snapshot:
         """The number of columns of `rows`."""
         return int(self._state[-1][1].stop)
 
-    def hidden(self, solver: newton.solvers.SolverMuJoCo) -> dict[str, Array]:
-        """Return the state in MuJoCo that a Newton `State` lacks, one row per world."""
+    def hidden(
+        self, solver: newton.solvers.SolverMuJoCo, carried: bool = False
+    ) -> dict[str, Array]:
+        """Return the state in MuJoCo that a Newton `State` lacks, one row per world.
+
+        carried: whether the step begins with MuJoCo's own coordinates.
+        """
+        names = (*_HIDDEN, "qpos", "qvel") if carried else _HIDDEN
         if solver.use_mujoco_cpu:
-            return {name: np.array(getattr(solver.mj_data, name))[None] for name in _HIDDEN}
-        return {name: getattr(solver.mjw_data, name).numpy() for name in _HIDDEN}
+            return {name: np.array(getattr(solver.mj_data, name))[None] for name in names}
+        return {name: getattr(solver.mjw_data, name).numpy() for name in names}
 
     def rows(self, at: Start, given: dict[str, Array], hidden: dict[str, Array]) -> Array:
         """Return mjSTATE_INTEGRATION of every world at the start of a step, one row per world."""
@@ -119,9 +131,11 @@ class Snapshot:
         model, W = self.worlds.models[0], len(rows)
         ctrl, qfrc = np.zeros((W, model.nu)), np.zeros((W, model.nv))
         xfrc = np.zeros((W, model.nbody, 6))
-        core = self.parameters.core
+        core = [*self.parameters.core, *self._wrenches]
         params = np.zeros((W, len(core)))
         actuation = None if self.efforts is None else np.zeros((W, model.nv))
+        moves_centers = COM in self.parameters.arrays and not self.moves_wrenches
+        centers = np.zeros((W, model.nbody, 3)) if moves_centers else None
         pairs = np.zeros(W, dtype=np.uint64)
         d_contacts = None if contacts is None else contacts.cotangents()
         self.worlds.set_timestep(dt)
@@ -133,6 +147,7 @@ class Snapshot:
                 ctrl=ctrl,
                 force=qfrc,
                 wrench=None if self.moves_wrenches else xfrc,
+                center=centers,
                 params=params,
                 actuation=actuation,
                 pairs=pairs,
@@ -143,7 +158,7 @@ class Snapshot:
                 number=number,
             )
         except UnsupportedFeatureError as error:
-            if core:
+            if self.parameters.core:
                 names = ", ".join(self.parameters.arrays)
                 error.add_note(
                     f"with gradients of {names}: DifferentiableMuJoCo(..., parameters=())"
@@ -151,8 +166,12 @@ class Snapshot:
                 )
             raise
         self.parameters.require(self.worlds, rows)
+        if self.moves_wrenches:
+            params, of_bodies = np.split(params, [len(self.parameters.core)], axis=1)
+            xfrc = of_bodies.reshape(xfrc.shape)
         q, v, act = np.split(state, [model.nv, 2 * model.nv], axis=-1)
-        return InputCotangents(q, v, act, (ctrl, qfrc, xfrc), params, d_contacts, actuation, pairs)
+        actions = ctrl, qfrc, xfrc
+        return InputCotangents(q, v, act, actions, params, d_contacts, actuation, centers, pairs)
 
     def compare(
         self,

@@ -30,10 +30,10 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
       model: Newton model, made with `finalize(requires_grad=True)`.
       parameters: names of the model arrays that receive gradients, such as `"body_mass"`. The
         default is every array in `mujacobian.newton.PARAMETERS` that requires gradients and has a
-        derivative in this model, except `shape_transform` and `shape_scale`. One warning names
-        the arrays without a derivative. Any other name raises `UnsupportedFeatureError`.
-        `finalize(requires_grad=True)` makes all arrays require gradients, but the gradients of
-        unsupported arrays stay zero.
+        derivative in this model, except `shape_transform`, `shape_scale`, `joint_X_p` and
+        `joint_X_c`. One warning names the arrays without a derivative. Any other name raises
+        `UnsupportedFeatureError`. `finalize(requires_grad=True)` makes all arrays require
+        gradients, but the gradients of unsupported arrays stay zero.
       **options: keyword arguments of `SolverMuJoCo`. With `use_mujoco_cpu=True`, MuJoCo C
         simulates a single world in double precision. Otherwise mujoco_warp simulates all worlds.
         The gradients are then those of MuJoCo C at the states that mujoco_warp reaches, computed
@@ -146,12 +146,14 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
           flags: parts of the state to reset, as `newton.StateFlags`; by default all.
         """
         with suspended_tape() as tape:
+            if tape is not None:
+                guards.refuse_reset(self.update_data_interval)
             super().reset(state, world_mask, flags)
             worlds = np.ones(self.model.world_count, dtype=bool)
             if world_mask is not None:
                 worlds = world_mask.numpy()[: len(worlds)].astype(bool)
             if self._last is not None:  # the reset overwrites the activations of these worlds
-                self._last.keeps_activations &= ~worlds[: self.mjw_data.nworld]
+                self._last.continues &= ~worlds[: self.mjw_data.nworld]
         if tape is not None:
             which = int(newton.StateFlags.ALL if flags is None else flags)
             taken = TapedReset(self.model, state, worlds, which)

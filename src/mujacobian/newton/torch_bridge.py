@@ -75,6 +75,11 @@ class TorchStep:
                 "torch_step with activations", "they are no part of its state: use a wp.Tape"
             )
         guards.refuse_given_contacts(solver._takes_contacts)
+        if solver.update_data_interval != 1:
+            raise UnsupportedFeatureError(
+                f"torch_step with update_data_interval={solver.update_data_interval}",
+                "its steps begin with their arguments",
+            )
         self.solver = solver
         model = solver.model
         self._before, self._after = (model.state(requires_grad=False) for _ in range(2))
