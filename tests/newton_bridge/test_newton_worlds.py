@@ -6,7 +6,7 @@ import scenes
 import warp as wp
 from losses import Exact, Loss, taped
 
-from mujacobian.newton import DifferentiableMuJoCo
+from mujacobian.newton import DifferentiableMuJoCo, model_parameters
 
 DT = 0.005
 NOISE = 2e-5  # noise of gradients, from single precision in mujoco_warp's forward pass
@@ -182,3 +182,46 @@ def test_equalities_and_pairs_of_worlds(kind):
         assert alone.any()
         for world in np.split(both, 2):
             np.testing.assert_allclose(world, alone, rtol=1e-3, atol=1e-4 * np.abs(alone).max())
+
+
+def equal_machines():
+    one, b = scenes.Builder(6), scenes.Builder(6)
+    one.add_mjcf(scenes.MACHINE.replace("EXTRA", scenes.EQUALITIES["weld"]))
+    for _ in range(3):
+        b.add_world(one)
+    return b.finalize(requires_grad=True)
+
+
+def spheres_on_a_ground():
+    """Return worlds that share a shape."""
+    one, b = scenes.Builder(0), scenes.Builder(0)
+    one.default_shape_cfg.density = 0.0
+    body = one.body("ball")
+    one.add_articulation([one.add_joint_free(parent=-1, child=body)])
+    one.add_shape_sphere(body, radius=0.1)
+    for _ in range(3):
+        b.add_world(one)
+    b.add_ground_plane()
+    return b.finalize(requires_grad=True)
+
+
+@pytest.mark.parametrize("build", [lambda: several(3), equal_machines, spheres_on_a_ground])
+def test_equal_worlds_share_their_terms(build, monkeypatch):
+    """The dependence on arrays is the same as if it was computed for each world."""
+    solver = DifferentiableMuJoCo(build())
+    names, maps = solver.parameters, solver._maps
+    assert model_parameters._are_alike(solver.model, maps, names)
+    made = []
+    for alike in (True, False):
+        if not alike:
+            monkeypatch.setattr(model_parameters, "_are_alike", lambda *_: False)
+        solver._snapshot = None
+        parameters = solver._current_snapshot().parameters
+        raw = np.random.default_rng(0).normal(size=(3, len(parameters.core)))
+        made.append((parameters.core, parameters.gradients(raw)))
+    assert made[0][0] == made[1][0]
+    for name, values in made[0][1].items():
+        np.testing.assert_array_equal(values, made[1][1][name], err_msg=name)
+    solver.model.joint_damping.assign(np.arange(solver.model.joint_dof_count, dtype=np.float32))
+    monkeypatch.undo()
+    assert not model_parameters._are_alike(solver.model, maps, names)

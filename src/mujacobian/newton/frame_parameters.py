@@ -37,7 +37,7 @@ def add_com(world: WorldParameters, name: str) -> None:
 def add_parent_frame(world: WorldParameters, name: str) -> None:
     """Add the terms of the parent anchors of joints (NWT-16)."""
     for b, joint in _placed(world, name):
-        X_p, X_c = (frames[joint] for frames in world.frames)
+        X_p, X_c = world.anchors(joint)
         R_p, R_c = matrix(unit(X_p[3:])), matrix(unit(X_c[3:]))
         arm = R_c.T @ X_c[:3]
         position, rotation = _kinds(world.mj, b)
@@ -50,7 +50,7 @@ def add_child_frame(world: WorldParameters, name: str) -> None:
     """Add the terms of the child anchors of joints (NWT-17)."""
     mj = world.mj
     for b, joint in _placed(world, name):
-        X_p, X_c = (frames[joint] for frames in world.frames)
+        X_p, X_c = world.anchors(joint)
         R_p, R_c = matrix(unit(X_p[3:])), matrix(unit(X_c[3:]))
         to = _Element(world, name, joint, X_c)
         if mj.body_jntnum[b] and mj.jnt_type[mj.body_jntadr[b]] == _BALL:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 import mujoco
@@ -15,7 +15,7 @@ from mujacobian._parameters.derived import depends_on
 from mujacobian.errors import UnsupportedFeatureError
 from mujacobian.newton.frame_parameters import COM
 from mujacobian.newton.inputs import Inputs
-from mujacobian.newton.internals import Maps
+from mujacobian.newton.internals import Indices, Maps
 from mujacobian.newton.parameters import (
     ARRAYS,
     MATERIALS,
@@ -66,48 +66,72 @@ class ModelParameters:
 
     def _collect(
         self, model: newton.Model, maps: Maps, worlds: Worlds, names: Sequence[str]
-    ) -> tuple[Array, Array, Array, Array]:
+    ) -> tuple[Indices, Indices, Indices, Array]:
         """Return all terms as arrays: element, world, core parameter, derivative."""
-        first = dict(zip(self.arrays, self._ends, strict=False))
-        terms: list[tuple[int, int, int, float]] = []
-
-        def take(number: int, world: WorldParameters) -> None:
-            terms.extend(
-                (first[name] + to, number, place, by) for name, to, place, by in world.terms
-            )
-
-        numbers = range(worlds.count) if names else ()
+        alike = not worlds.differ and _are_alike(model, maps, names)
+        numbers = range(1 if alike else worlds.count) if names else range(0)
+        found = []
         for number in numbers:
-            world = WorldParameters(model, maps, worlds.at(number), number, self._parameters)
+            found.append(WorldParameters(model, maps, worlds.at(number), number, self._parameters))
             for name in names:
-                ARRAYS[name](world, name)
-            take(number, world)
+                ARRAYS[name](found[-1], name)
         given = list(self._parameters.items)
         if depends_on(given):
-            self._derive(model, maps, worlds, given, take)
-        table = np.array(terms, dtype=np.float64).reshape(-1, 4).T
-        target, world_of, source = (column.astype(np.intp) for column in table[:3])
-        return target, world_of, source, table[3]
+            self._derive(worlds, found, given)
+        first = dict(zip(self.arrays, self._ends, strict=False))
+        tables = []
+        for world in found:
+            rows = [(first[name] + to, place, by) for name, to, place, by in world.terms]
+            target, source, by = np.array(rows, dtype=np.float64).reshape(-1, 3).T
+            tables.append((target.astype(np.intp), source.astype(np.intp), by))
+        if alike and found:
+            names_of = [name for name, *_ in found[0].terms]
+            targets = self._repeat(maps, names_of, tables[0][0])
+            tables = [(target, *tables[0][1:]) for target in targets]
+        counts = [len(target) for target, *_ in tables]
+        parts = [np.concatenate(part) for part in zip(*tables, strict=True)] or [np.zeros(0)] * 3
+        target, source, by = parts
+        world_of = np.repeat(np.arange(len(tables)), counts)
+        return target.astype(np.intp), world_of, source.astype(np.intp), by
+
+    def _repeat(self, maps: Maps, names: Sequence[str], target: Indices) -> Indices:
+        """Return the elements of all worlds, given those of the first world, (worlds, terms)."""
+        first = dict(zip(self.arrays, self._ends, strict=False))
+        moved = np.zeros((maps.worlds, len(target)), dtype=np.intp)
+        of_name = np.array(names)
+        for name in set(names):
+            chosen = np.flatnonzero(of_name == name)
+            own = target[chosen] - first[name]
+            count = len(self.arrays[name])
+            width = self.arrays[name].grad.numpy().size // count
+            if name.startswith("shape_"):  # worlds may share shapes
+                geom = {int(shape): g for g, shape in enumerate(maps.shape[0])}
+                geoms = [geom[int(shape)] for shape in own // width]
+                places = width * maps.shape[:, geoms] + own % width
+            else:
+                step = width if name == "gravity" else width * (count // maps.worlds)
+                places = own + step * np.arange(maps.worlds)[:, None]
+            moved[:, chosen] = first[name] + places
+        return moved
 
     def _derive(
         self,
-        model: newton.Model,
-        maps: Maps,
         worlds: Worlds,
+        parameters: Sequence[WorldParameters],
         given: list[tuple[int, int, int]],
-        take: Callable[[int, WorldParameters], None],
     ) -> None:
         """Compute the derivatives of all core parameters with respect to the given ones.
 
-        take: function that adds the terms of a world.
+        parameters: those of each world, or of the first one if all worlds are alike.
         """
         found: list[Derived] = []
         known: dict[frozenset[int], int] = {}  # limits in force space, if worlds have equal models
         which = []
-        for number in range(worlds.count):
-            world = WorldParameters(model, maps, worlds.at(number), number, self._parameters)
+        for world in parameters:
+            worlds.at(world.world)  # writes the numbers of this world into the shared model
             if scaled := world.scaled_tendons():
-                self._scaled[number] = scaled
+                of_all = range(worlds.count) if len(parameters) == 1 else (world.world,)
+                self._scaled |= dict.fromkeys(of_all, scaled)
             limits = frozenset(j for j, _ in world.in_force_space())
             if worlds.differ or limits not in known:
                 known[limits] = len(found)
@@ -115,7 +139,6 @@ class ModelParameters:
             which.append(known[limits])
             if COM in self.arrays:
                 world.add_centers(found[which[-1]])
-                take(number, world)
         count = len(self._parameters.items)
         chains = np.tile(np.eye(count), (len(found), 1, 1))
         for chain, derived in zip(chains, found, strict=True):
@@ -154,3 +177,29 @@ class ModelParameters:
         return {
             name: total[first:last] for name, (first, last) in zip(self.arrays, ends, strict=True)
         }
+
+
+def _are_alike(model: newton.Model, maps: Maps, names: Sequence[str]) -> bool:
+    """Return whether the terms of all worlds are the same, if their models are.
+
+    The terms also depend on the arrays themselves and on the modes below.
+    """
+    modes = (
+        "body_flags", "joint_target_mode", "joint_limit_ke", "joint_limit_kd",
+        "shape_material_ke", "shape_material_kd", "mujoco.solref_mode",
+        "mujoco.solreflimit_mode", "mujoco.tendon_solref_limit_mode",
+    )  # fmt: skip
+    for name in {*names, *modes} - {"gravity"}:
+        array = array_of(model, name)
+        if array is None or not array.size:
+            continue
+        values = array.numpy()
+        if name.startswith("shape_") or name == "mujoco.solref_mode":
+            rows = values[np.maximum(maps.shape, 0)]
+        elif len(values) % maps.worlds:
+            return False
+        else:
+            rows = values.reshape(maps.worlds, -1)
+        if (rows != rows[:1]).any():
+            return False
+    return True

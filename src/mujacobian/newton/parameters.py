@@ -93,9 +93,11 @@ class WorldParameters:
         self.model, self.maps, self.mj, self.world, self.core = model, maps, mj, world, core
         # (array, flat index in it, index in `core`, derivative of the core parameter)
         self.terms: list[tuple[str, int, int, float]] = []
-        self.frames = tuple(
-            getattr(model, name).numpy().astype(np.float64) for name in (PARENT, CHILD)
-        )
+
+    def anchors(self, joint: int) -> tuple[Array, Array]:
+        """Return both anchors of a joint in double precision."""
+        parent, child = (self.array(name).numpy()[joint] for name in (PARENT, CHILD))
+        return parent.astype(np.float64), child.astype(np.float64)
 
     def array(self, name: str) -> wp.array:
         """Return an array of Newton's model."""
