@@ -97,7 +97,10 @@ ParameterCurvature curve_parameters(const ModelView& m, const DataView& d,
 
 CurvedParameters curved_parameters(const ParameterList& params, const double* along, double* first,
                                    double* second) {
-  return {params.count, along, first, second,
+  return {params.count,
+          along,
+          first,
+          second,
           [params](const ModelView& m, const DataView& d, const StepCurvature& step, Arena& arena) {
             return curve_parameters(m, d, step, params, arena);
           },
