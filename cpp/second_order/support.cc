@@ -79,7 +79,6 @@ std::vector<Unsupported> list_second_order(const ModelView& m) {
 
 std::vector<Unsupported> list_parameter_options(const ModelView& m) {
   std::vector<Unsupported> all;
-  if (has_metric(m)) all.emplace_back("option integrator=\"discrete\"", kOptionOfParameters);
   const bool constrained = !(m.opt.disableflags & disable::kConstraint);
   if (constrained && m.opt.enableflags & enable::kDiagExact) {
     all.emplace_back("flag diagexact", kOptionOfParameters);
