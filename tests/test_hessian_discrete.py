@@ -11,6 +11,7 @@ from tests.test_actuators import LAWS, TRANSMISSIONS, state, world
 from tests.test_hessian import SMOOTH, SMOOTH_TOLERANCE, load
 from tests.test_hessian_paths import MODELS as PATHS
 from tests.test_hvp import judge as judge_product
+from tests.test_parameter_hvp import INERTIA, Case, make_positive
 
 ARMATURES = ("spatial_tendon_armature", "tendon_armature_across_trees")
 SCALED = ("tendon_force_scaling",)
@@ -102,10 +103,20 @@ def test_the_metric_changes_the_result():
     assert abs(found - other).max() > 1e-3 * abs(other).max()
 
 
-def test_parameters_raise():
+@pytest.mark.parametrize("name", ["hinge_chain", "free_body_with_limbs", "joint_springs"])
+@pytest.mark.parametrize("items", [INERTIA, ["body_log_cholesky", "gravity"]])
+def test_inertia_as_parameters(name, items):
+    model = discrete(load(name))
+    make_positive(model)
+    Case(model, items, 2).judge(SMOOTH_TOLERANCE)
+
+
+def test_other_parameters_raise():
     model = discrete(load("hinge_chain"))
     params = mujacobian.Parameters(model, ["dof_damping"])
     state = np.zeros(model.nq + model.nv)
     trajectory = mujacobian.rollout(model, state, np.zeros((1, model.nu)), params=params)
-    with pytest.raises(mujacobian.UnsupportedFeatureError, match=r"discrete.*parameters"):
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match=r"damping.*discrete") as raised:
         trajectory.hessian("params", d_states=np.ones_like(trajectory.states))
+    listed = [u.element for u in mujacobian.support(model, order=2, params=params)]
+    assert raised.value.element.removeprefix("step 0: ") in listed

@@ -126,8 +126,10 @@ def test_every_family(name):
     Case(model, FAMILIES[name], 2).judge(SMOOTH)
 
 
-def test_muscles():
+@pytest.mark.parametrize("integrator", ["implicitfast", "rk4"])
+def test_muscles(integrator):
     model = mujoco.MjModel.from_xml_string(MUSCLE.format(force='force="30"'))
+    INTEGRATORS[integrator](model)
     items = ["actuator_gainprm", "actuator_biasprm", "body_mass"]
     case = Case(model, items, state=np.array([0.1, 0.2, 0.5]))
     assert len(case.values) == 3
@@ -320,9 +322,11 @@ def test_the_hessian_has_the_products_as_columns():
         case.trajectory.hessian("state", *case.weights)
 
 
-def test_one_step_is_that_of_hvp():
+@pytest.mark.parametrize("integrator", ["euler", "rk4"])
+def test_one_step_is_that_of_hvp(integrator):
     model = load("hinge_chain")
     make_positive(model)
+    INTEGRATORS[integrator](model)
     case = Case(model, INERTIA, 1)
     d_states = np.random.default_rng(1).normal(size=(2, 2 * model.nv))
     dx, du, dp = case.along

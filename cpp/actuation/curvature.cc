@@ -75,7 +75,7 @@ bool moves(const CurvedNumber& x) {
 }
 
 // A tendon beyond its force range, with the slopes of the sum of the forces of its actuators before
-// scaling, and of the force along its path, by the variables of all of them.
+// scaling, and of a sum of their forces after it, by the variables of all of them.
 struct ScaledTendon {
   int count;            // variables: the length, the rate, the inputs of all actuators
   int* inputs;          // (count - 2)
@@ -85,7 +85,7 @@ struct ScaledTendon {
 };
 
 ScaledTendon scaled_tendon(const ModelView& m, const DataView& d, const Actuation& actuation,
-                           int tendon, Arena& arena) {
+                           int tendon, const double* weights, Arena& arena) {
   const int room = 2 + actuation.weight_count * local::kCount;
   ScaledTendon t{
       2, arena.take<int>(room), 0, arena.zeros<double>(room), arena.zeros<double>(room), nullptr};
@@ -100,26 +100,10 @@ ScaledTendon scaled_tendon(const ModelView& m, const DataView& d, const Actuatio
       const int at = a < 2 ? a : t.count++;
       if (a >= 2) t.inputs[at - 2] = x.inputs[a - 2];
       const double slope = x.gear[a] * force.d[x.index[a]];
-      t.sum[at] += slope, t.along[at] += w.force * slope;
+      t.sum[at] += slope, t.along[at] += weights[k] * slope;
     }
   }
   return t;
-}
-
-// Returns what the scaling of a tendon adds to the second derivatives of the forces of its
-// actuators, as that of a force that is zero.                                            (HES-59)
-PathCurvature scaling_curvature(const ModelView& m, const DataView& d, const Actuation& actuation,
-                                int tendon, Arena& arena) {
-  const ScaledTendon t = scaled_tendon(m, d, actuation, tendon, arena);
-  PathForce* none = arena.zeros<PathForce>(1);
-  none->path = *t.path;
-  const int n = t.count;
-  double* second = arena.take<double>(n * n);
-  for (int a = 0; a < n; a++)
-    for (int b = 0; b < n; b++) {
-      second[a * n + b] = -(t.sum[a] * t.along[b] + t.along[a] * t.sum[b]) / t.total;
-    }
-  return {none, n, t.inputs, second, arena.zeros<double>(n * n), tendon_source(m, tendon)};
 }
 
 // Returns whether force k is the first one on a tendon that scales its forces.
@@ -133,10 +117,49 @@ bool begins_scaled_tendon(const ModelView& m, const Actuation& actuation, int k)
   return true;
 }
 
+// Returns the second derivatives of a part of the force of an actuator before any limit.
+PathCurvature part_curvature(const ModelView& m, const DataView& d, int actuator,
+                             const PathForce& force, CurvedNumber ForceLaw<CurvedNumber>::* part,
+                             Arena& arena) {
+  PathCurvature c{&force, 0, nullptr, nullptr, nullptr, actuator_source(m, actuator)};
+  if (force_law_is_linear(m, actuator)) return c;
+  const auto law = actuator_force_law<CurvedNumber>(m, d, actuator);
+  const LocalVariables x = local_variables(m, actuator, arena);
+  c.count = x.count, c.inputs = x.inputs;
+  c.force = second_derivatives(x, law.*part, arena);
+  return c;
+}
+
 }  // namespace
+
+PathCurvature scaling_curvature(const ModelView& m, const DataView& d, const Actuation& actuation,
+                                int tendon, const double* weights, Arena& arena) {
+  const ScaledTendon t = scaled_tendon(m, d, actuation, tendon, weights, arena);
+  PathForce* none = arena.zeros<PathForce>(1);
+  none->path = *t.path;
+  const int n = t.count;
+  double* second = arena.take<double>(n * n);
+  for (int a = 0; a < n; a++)
+    for (int b = 0; b < n; b++) {
+      second[a * n + b] = -(t.sum[a] * t.along[b] + t.along[a] * t.sum[b]) / t.total;
+    }
+  return {none, n, t.inputs, second, arena.zeros<double>(n * n), tendon_source(m, tendon)};
+}
+
+PathCurvature unlimited_curvature(const ModelView& m, const DataView& d, const ActuatorForce& f,
+                                  Arena& arena) {
+  return part_curvature(m, d, f.actuator, f.unlimited, &ForceLaw<CurvedNumber>::force, arena);
+}
+
+PathCurvature mechanical_curvature(const ModelView& m, const DataView& d, const ActuatorForce& f,
+                                   Arena& arena) {
+  return part_curvature(m, d, f.actuator, f.mechanical, &ForceLaw<CurvedNumber>::mechanical, arena);
+}
 
 int actuator_curvatures(const ModelView& m, const DataView& d, const Actuation& actuation,
                         PathCurvature* out, Arena& arena) {
+  double* weights = arena.take<double>(actuation.weight_count);
+  for (int k = 0; k < actuation.weight_count; k++) weights[k] = actuation.weights[k].force;
   int count = 0;
   for (int k = 0; k < actuation.weight_count; k++) {
     const ForceWeights& w = actuation.weights[k];
@@ -152,7 +175,7 @@ int actuator_curvatures(const ModelView& m, const DataView& d, const Actuation& 
     if (c.count || is_curved(c.source)) out[count++] = c;
     if (begins_scaled_tendon(m, actuation, k)) {
       const int tendon = m.actuator_trnid[2 * w.actuator];
-      out[count++] = scaling_curvature(m, d, actuation, tendon, arena);
+      out[count++] = scaling_curvature(m, d, actuation, tendon, weights, arena);
     }
   }
   return count;

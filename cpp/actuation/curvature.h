@@ -11,6 +11,18 @@ namespace mujacobian {
 int actuator_curvatures(const ModelView& m, const DataView& d, const Actuation& actuation,
                         PathCurvature* out, Arena& arena);
 
+// Return the second derivatives of the parts of the force of an actuator, before any limit.
+PathCurvature unlimited_curvature(const ModelView& m, const DataView& d, const ActuatorForce& f,
+                                  Arena& arena);
+PathCurvature mechanical_curvature(const ModelView& m, const DataView& d, const ActuatorForce& f,
+                                   Arena& arena);
+
+// Returns what the scaling of a tendon adds to the second derivatives of a sum of the forces of its
+// actuators, as that of a force that is zero. `weights` (weight_count) are the first derivatives of
+// the sum by the forces before scaling.                                                  (HES-59)
+PathCurvature scaling_curvature(const ModelView& m, const DataView& d, const Actuation& actuation,
+                                int tendon, const double* weights, Arena& arena);
+
 // Returns the second derivatives of the stiffness of a force in the metric of the discrete
 // integrator, for the variables of its curvature; null: zero.
 const double* stiffness_curvature(const ModelView& m, const DataView& d, const Actuation& actuation,

@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "dynamics/metric.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "layout/unsupported.h"
@@ -35,6 +36,16 @@ bool is_indirect(const ModelView& m, int sensor, const Parameter& p) {
       break;
   }
   return false;
+}
+
+// Returns whether second derivatives with respect to a parameter are supported.
+bool is_curved(const ModelView& m, const Parameter& p) {
+  const Family family = family_of(p);
+  if (!functions_of(family).curve || p.kind == Parameter::kActuatorWeight) return false;
+  if (!has_metric(m)) return true;
+  // the metric of the discrete integrator depends on all others; rows are inactive       (HVP-14)
+  return family == Family::kInertia || family == Family::kArmature || family == Family::kGravity ||
+         family == Family::kWeight || family == Family::kInertialFrame;
 }
 
 // Returns the name of the element that a parameter belongs to.
@@ -97,7 +108,10 @@ ParameterCurvature curve_parameters(const ModelView& m, const DataView& d,
 
 CurvedParameters curved_parameters(const ParameterList& params, const double* along, double* first,
                                    double* second) {
-  return {params.count, along, first, second,
+  return {params.count,
+          along,
+          first,
+          second,
           [params](const ModelView& m, const DataView& d, const StepCurvature& step, Arena& arena) {
             return curve_parameters(m, d, step, params, arena);
           },
@@ -110,10 +124,11 @@ void require_curved(const ModelView& m, const ParameterList& params, const doubl
   require_parameters(m, params);
   for (int k = 0; k < params.count; k++) {
     const Parameter& p = params.item[k];
-    const bool curved = functions_of(family_of(p)).curve && p.kind != Parameter::kActuatorWeight;
-    if (curved) continue;
+    if (is_curved(m, p)) continue;
+    const char* where =
+        has_metric(m) ? " are not supported with the discrete integrator" : " are not supported";
     throw Unsupported(parameter_name(m, p), std::string("second derivatives with respect to its ") +
-                                                kind_of(p).name + " are not supported");
+                                                kind_of(p).name + where);
   }
   if (sensors) sensors_depend(m, params, sensors);
   for (int i = 0; sensors && i < m.nsensor; i++) {

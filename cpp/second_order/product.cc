@@ -307,7 +307,6 @@ void require_parameters(const ModelView& m, const StepCurvature& curved) {
     throw Unsupported("flag diagexact", kOptionOfParameters);
   }
   if (curved.sweeps) throw Unsupported("option noslip_iterations", kOptionOfParameters);
-  if (has_metric(m)) throw Unsupported("option integrator=\"discrete\"", kOptionOfParameters);
 }
 
 }  // namespace

@@ -84,53 +84,56 @@ bool reads(const ModelView& m, int sensor, int actuator) {
                                                        : pulls_tendon(m, actuator, id);
 }
 
-// Throws Unsupported if the sensor reads forces that the force range of a tendon scales.
-void require_unscaled(const ModelView& m, const Actuation& all, int sensor) {
-  for (int k = 0; k < all.weight_count; k++) {
-    if (!all.weights[k].scaled || !reads(m, sensor, all.weights[k].actuator)) continue;
-    throw Unsupported(element_name(m, object::kSensor, sensor), kScaledForce);
-  }
+// Adds a force with its weight.
+void add_force(Sensing& s, const PathCurvature& c, double weight, SensorForm& form) {
+  if (weight == 0 || (c.count == 0 && !is_curved(c.source))) return;
+  const CurvedPath path{c.of->path, c.source};
+  add_path_function(s.m, s.d, force_function(s.d, c, path, s.arena), weight, form.forms().late,
+                    s.arena);
 }
 
-// Returns the actuator to which a curvature belongs, or -1 for that of the scaling of a tendon.
-int actuator_of(const Actuation& all, const PathCurvature& c) {
-  for (int k = 0; k < all.weight_count; k++) {
-    if (all.forces + k == c.of) return all.weights[k].actuator;
-  }
-  return -1;
-}
-
-// Forces of actuators                                                                    (HSE-10)
+// Forces of actuators                                                                      (HSE-20)
 void add_actuator(Sensing& s, int sensor, const double* weights, SensorForm& form) {
   const ModelView& m = s.m;
   const Actuation& actuation = s.f.paths.actuation;
-  const int type = m.sensor_type[sensor], id = m.sensor_objid[sensor];
-  const bool on_joint = type == sensor::kJointActFrc;
-  if (on_joint && actuation.frozen && actuation.frozen[m.jnt_dofadr[id]]) return;
-  if (!on_joint) require_unscaled(m, actuation, sensor);
+  const ActuatorForces& all = s.actuators();
+  double* by_force = s.arena.zeros<double>(actuation.weight_count);  // before any limit
+  int scaled = -1;                                                   // the tendon
+  for (int k = 0; k < all.count; k++) {
+    const ActuatorForce& f = all.force[k];
+    if (!reads(m, sensor, f.actuator)) continue;
+    add_force(s, mechanical_curvature(m, s.d, f, s.arena), weights[0], form);
+    by_force[k] += weights[0] * f.slope;
+    if (!actuation.weights[k].scaled) continue;
+    scaled = m.actuator_trnid[2 * f.actuator];
+    for (int j = 0; j < all.count; j++) {
+      if (!pulls_tendon(m, all.force[j].actuator, scaled)) continue;
+      by_force[j] -= weights[0] * f.slope * f.share;
+    }
+  }
+  for (int k = 0; k < all.count; k++) {
+    add_force(s, unlimited_curvature(m, s.d, all.force[k], s.arena), by_force[k], form);
+  }
+  if (scaled < 0) return;
+  add_force(s, scaling_curvature(m, s.d, actuation, scaled, by_force, s.arena), 1, form);
+}
+
+// Forces of actuators on a joint                                                         (HSE-10)
+void add_joint_actuators(Sensing& s, int sensor, const double* weights, SensorForm& form) {
+  const ModelView& m = s.m;
+  const Actuation& actuation = s.f.paths.actuation;
+  const int dof = m.jnt_dofadr[m.sensor_objid[sensor]];
+  if (actuation.frozen && actuation.frozen[dof]) return;
   double* along = s.arena.zeros<double>(m.nv);
-  if (on_joint) along[m.jnt_dofadr[id]] = 1;
+  along[dof] = 1;
   const ActuatorCurvatures& all = s.actuator_curvatures();
   for (int k = 0; k < all.count; k++) {
     const PathCurvature& c = all.curvature[k];
     const CurvedPath path{c.of->path, c.source};
-    PathFunction force = force_function(s.d, c, path, s.arena);
-    double weight = weights[0];
-    if (on_joint) {
-      const PathScalar moment{PathScalar::kVirtual, &path, along, nullptr, 0};
-      force = multiply(force, &moment, nullptr, 1, s.arena);
-    } else if (const int a = actuator_of(actuation, c); a >= 0 && reads(m, sensor, a)) {
-      const double gear = path_gear(m, a);
-      if (gear == 0) {
-        throw Unsupported(
-            element_name(m, object::kSensor, sensor),
-            "second derivatives of the force of an actuator without gear are not supported");
-      }
-      weight /= gear;
-    } else {
-      continue;
-    }
-    add_path_function(m, s.d, force, weight, form.forms().late, s.arena);
+    const PathScalar moment{PathScalar::kVirtual, &path, along, nullptr, 0};
+    const PathFunction force =
+        multiply(force_function(s.d, c, path, s.arena), &moment, nullptr, 1, s.arena);
+    add_path_function(m, s.d, force, weights[0], form.forms().late, s.arena);
   }
 }
 
@@ -159,7 +162,7 @@ constexpr CurvedSensor kCurvedSensors[] = {
     {sensor::kActuatorPos, add_transmission, actuator_refusal_of},
     {sensor::kActuatorVel, add_transmission, actuator_refusal_of},
     {sensor::kActuatorFrc, add_actuator, actuator_refusal_of},
-    {sensor::kJointActFrc, add_actuator, pulled_refusal},
+    {sensor::kJointActFrc, add_joint_actuators, pulled_refusal},
     {sensor::kTendonActFrc, add_actuator, pulled_refusal},
     {sensor::kFramePos, add_frame_curvature, frame_refusal},
     {sensor::kFrameQuat, add_frame_curvature, frame_refusal},

@@ -6,10 +6,6 @@
 
 namespace mujacobian {
 
-// The reason why a sensor of actuator forces has no second derivative in some states.
-inline constexpr const char* kScaledForce =
-    "second derivatives of a force that the force range of its tendon scales";
-
 // Returns why the second derivative of a sensor that reads the solution of the constraint solver is
 // not supported with the options of the model, if a constraint acts, or null.
 const char* solution_refusal(const ModelView& m, int sensor);

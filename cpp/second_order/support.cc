@@ -51,20 +51,10 @@ void visit_options(const ModelView& m, F report) {
 
 // Returns the reason why a sensor may lack second derivatives in some state, or null.
 const char* state_refusal(const ModelView& m, int s) {
-  const int type = m.sensor_type[s], id = m.sensor_objid[s];
+  const int type = m.sensor_type[s];
   if (const char* reason = solution_refusal(m, s)) return reason;
-  switch (type) {
-    case sensor::kForce:
-    case sensor::kTorque:
-      return has_spatial_tendon(m) ? kTendonOfSubtree : nullptr;
-    case sensor::kActuatorFrc:
-      if (m.actuator_trntype[id] != transmission::kTendon) return nullptr;
-      return m.tendon_actfrclimited[m.actuator_trnid[2 * id]] ? kScaledForce : nullptr;
-    case sensor::kTendonActFrc:
-      return m.tendon_actfrclimited[id] ? kScaledForce : nullptr;
-    default:
-      return nullptr;
-  }
+  const bool of_subtree = type == sensor::kForce || type == sensor::kTorque;
+  return of_subtree && has_spatial_tendon(m) ? kTendonOfSubtree : nullptr;
 }
 
 }  // namespace
@@ -89,7 +79,6 @@ std::vector<Unsupported> list_second_order(const ModelView& m) {
 
 std::vector<Unsupported> list_parameter_options(const ModelView& m) {
   std::vector<Unsupported> all;
-  if (has_metric(m)) all.emplace_back("option integrator=\"discrete\"", kOptionOfParameters);
   const bool constrained = !(m.opt.disableflags & disable::kConstraint);
   if (constrained && m.opt.enableflags & enable::kDiagExact) {
     all.emplace_back("flag diagexact", kOptionOfParameters);

@@ -49,8 +49,8 @@ struct RungeKuttaRecord {
 void runge_kutta(const ModelView& m, const DataView& d, const Outputs& out,
                  const StageColumns* extra, Arena& arena);
 
-// Runs a step, with the columns of the applied force if `forces` is set, and records it. `extra` may
-// be null.
+// Runs a step, with the columns of the applied force if `forces` is set, and records it. `extra`
+// may be null.
 void record_runge_kutta(const ModelView& m, const DataView& d, bool forces,
                         const StageColumns* extra, RungeKuttaRecord& record, Arena& arena);
 

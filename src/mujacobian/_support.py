@@ -16,10 +16,16 @@ def support(
     """Return the elements of this model without exact derivatives; empty if all are covered.
 
     Constraints depend on the state and are not listed. They raise an error when they are active.
-    With `order=2` the list also contains all elements for which `hessian` raises an error if they
-    are active, among them constraints and sensors. With `params` it also contains the elements that
-    prevent derivatives with respect to these parameters, first or second ones, among them sensors
-    that depend on them.
+    With `order=2` the list also contains the options, actuators and sensors for which `hessian`
+    raises an error if they are active. Contacts and distances between parallel features, and
+    equalities whose impedance has a power below 2, raise only in single states and are not listed.
+    With `params` the list also contains the elements that prevent derivatives with respect to these
+    parameters, first or second ones, among them sensors that depend on them.
+
+    Args:
+      model: any model that MuJoCo loads.
+      order: 1 for first derivatives, 2 for second ones.
+      params: parameters with respect to which derivatives are taken, too.
 
     Example:
       >>> import mujoco, mujacobian
