@@ -122,8 +122,8 @@ def pull(model, start, numbers, geoms, cotangent):
     d_contacts = np.zeros((len(numbers), _core.CONTACT_NUMBERS))
     _core.Worlds([model], [], []).pull_back(
         start=start[None], parameters=[], state=state, ctrl=np.zeros((1, model.nu)),
-        force=np.zeros((1, model.nv)), wrench=None, params=np.zeros((1, 0)), actuation=None,
-        pairs=None,
+        force=np.zeros((1, model.nv)), wrench=None, center=None,
+        params=np.zeros((1, 0)), actuation=None, pairs=None,
         contacts=numbers, geoms=geoms, first=np.array([0, len(numbers)], dtype=np.int32),
         d_contacts=d_contacts, number=0,
     )  # fmt: skip
@@ -184,8 +184,8 @@ def test_worlds_with_other_fields(scene):
     worlds = _core.Worlds([model], [masses], [[model.body_mass]])
     sizes = {"ctrl": (2, model.nu), "force": (2, model.nv), "params": (2, 0)}
     worlds.pull_back(
-        start=np.stack([start, start]), parameters=[], state=state, wrench=None, actuation=None,
-        pairs=None,
+        start=np.stack([start, start]), parameters=[], state=state, wrench=None, center=None,
+        actuation=None, pairs=None,
         contacts=np.concatenate([numbers, numbers]), geoms=np.concatenate([geoms, geoms]),
         first=np.array([0, 2, 4], dtype=np.int32), d_contacts=np.zeros((4, _core.CONTACT_NUMBERS)),
         number=0, **{name: np.zeros(size) for name, size in sizes.items()},

@@ -98,6 +98,14 @@ double impedance_slope(const double solimp[5], double gap, int k);
 // Returns the derivative of the largest impedance that solimp allows with respect to component k.
 double largest_impedance_slope(const double solimp[5], int k);
 
+// Changes of the stiffness and the damping of a row for changes d0 and d1 of its solref and dtop of
+// the largest impedance, `top`.                                                          (PAR-11)
+struct SpringChange {
+  double stiffness, damping;
+};
+SpringChange spring_change(const ModelView& m, const double ref[2], double d0, double d1,
+                           double top, double dtop);
+
 // Adds J^T change to a column, for changes of the forces of a block.
 void add_force(const Block& b, const double change[kMaxRows], double* column);
 

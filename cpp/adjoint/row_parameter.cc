@@ -193,15 +193,8 @@ void friction_force(const DataView& d, const Block& b, const Gap& g, const doubl
   if (b.type == constraint::kContactElliptic) cone_change(b, d, g, dmu, change);
 }
 
-// Changes of stiffness, damping (normal, friction) and impedance of a contact.
-struct RowChange {
-  double stiffness, damping[2], impedance;
-};
+}  // namespace
 
-// Changes of stiffness and damping with solref and the largest impedance, `top`         (PAR-11)
-struct SpringChange {
-  double stiffness, damping;
-};
 SpringChange spring_change(const ModelView& m, const double ref[2], double d0, double d1,
                            double top, double dtop) {
   // MuJoCo replaces a solref of mixed signs by its default
@@ -220,6 +213,13 @@ SpringChange spring_change(const ModelView& m, const double ref[2], double d0, d
   return {-2 * k * (dtop / top + d0 / time + d1 / ratio),
           -2 / (top * time) * (dtop / top + d0 / time)};
 }
+
+namespace {
+
+// Changes of stiffness, damping (normal, friction) and impedance of a contact.
+struct RowChange {
+  double stiffness, damping[2], impedance;
+};
 
 // Returns the changes for a contact. Its friction may have a solref of its own.
 RowChange reference_change(const ModelView& m, const Block& b, ContactNumber number, int component,

@@ -170,6 +170,7 @@
   REQ(INTS, eq_obj2id)                           \
   REQ(INTS, eq_objtype)                          \
   REQ(NUMS, eq_data)                             \
+  REQ(NUMS, eq_solref)                           \
   REQ(NUMS, eq_solimp)                           \
   REQ(NUMS, tendon_length0)                      \
   REQ(NUMS, tendon_invweight0)                   \

@@ -2,10 +2,12 @@
 
 # They compare counts, indices and flags, or test whether something is present.
 BOOKKEEPING = """
-  adjoint/virtual_dof.cc:7 adjoint/actuator_parameter.cc:5 adjoint/frame.cc:4 adjoint/geom.cc:1
-  adjoint/inertial.cc:2 adjoint/parameter.cc:4 adjoint/product.cc:2
+  adjoint/virtual_dof.cc:7 adjoint/actuator_parameter.cc:6 adjoint/constant.cc:3
+  adjoint/parameter_support.cc:3
+  adjoint/frame.cc:4 adjoint/geom.cc:1
+  adjoint/inertial.cc:3 adjoint/parameter.cc:4 adjoint/product.cc:2
   adjoint/row_curvature.cc:4 adjoint/tendon_parameter.cc:1
-  adjoint/row_parameter.cc:4 adjoint/sensed.cc:2 adjoint/trajectory.cc:2 constraint/block.cc:2
+  adjoint/row_parameter.cc:5 adjoint/sensed.cc:2 adjoint/trajectory.cc:2 constraint/block.cc:2
   adjoint/manifold.cc:1 adjoint/stepper.cc:12 adjoint/worlds.cc:3 step/pool.cc:4
   constraint/contact.cc:14 constraint/equality.cc:7 constraint/noslip_derivative.cc:2
   constraint/point_equality.cc:1
@@ -44,7 +46,8 @@ CONSTANTS = """
 # They repeat a comparison that is marked elsewhere, or define what it uses.
 REPEATED = """
   adjoint/row_curvature.cc:16
-  adjoint/row_parameter.cc:7 constraint/force.cc:1 dynamics/metric.cc:3 sensor/contact.cc:1
+  adjoint/row_parameter.cc:7 adjoint/equality_parameter.cc:1
+  constraint/force.cc:1 dynamics/metric.cc:3 sensor/contact.cc:1
   sensor/ray.cc:1 actuation/activation.cc:2 actuation/actuation.cc:2 actuation/motor.cc:1
   actuation/muscle.cc:4 actuation/number.h:6 forces/passive.cc:1 actuation/transmission.cc:3
   actuation/transmission_curvature.cc:1

@@ -52,10 +52,8 @@ def of_equalities(kind: str, size: int) -> Callable[[WorldParameters, str], None
 
     def add(world: WorldParameters, name: str) -> None:
         for e, own in _equalities(world, name, size):
-            # the second format of solref is the negative stiffness and damping
-            direct = kind == "equality_solref" and world.mj.eq_solref[e, 0] <= 0
             for k in range(size):
-                world.add(name, own + k, kind, e, k + 2 * direct, 1.0)
+                world.add(name, own + k, kind, e, k, 1.0)
 
     return add
 
