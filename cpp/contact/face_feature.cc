@@ -299,15 +299,16 @@ FaceFeature sphere_over_face(int owner, Vec3 outward, Vec3 on_face, Vec3 center,
 
 template <class S>
 FaceFeatureT<S> constant(const FaceFeature& f) {
-  FaceFeatureT<S> result{.owner = f.owner,
-                         .outward = f.outward,
-                         .center = f.center,
-                         .radius = f.radius,
-                         .distance = f.distance,
-                         .shift = f.shift,
-                         .shift_with_other = f.shift_with_other};
-  std::visit([&](const auto& slide) { result.slide = constant<S>(slide); }, f.slide);
-  return result;
+  // an empty variant that is filled later would be cleared, which takes longer than the rest
+  auto constant_slide = [](const auto& slide) -> FaceSlideT<S> { return constant<S>(slide); };
+  return {.owner = f.owner,
+          .outward = f.outward,
+          .center = f.center,
+          .radius = f.radius,
+          .distance = f.distance,
+          .slide = std::visit(constant_slide, f.slide),
+          .shift = f.shift,
+          .shift_with_other = f.shift_with_other};
 }
 
 ContactPoint rederive(const FaceFeature& f, Vec3) {
