@@ -198,7 +198,7 @@ def sliding_tip(cone: str) -> Problem:
 
 
 def iiwa(path: Path) -> Problem:
-    """Return an iiwa with torque motors that compensates gravity and reaches a pose in 1 s."""
+    """Return an iiwa with torque motors that compensates gravity and moves far in 2 s."""
     spec = mujoco.MjSpec.from_file(str(path))
     for element in [*spec.actuators, *spec.keys]:
         spec.delete(element)
@@ -211,8 +211,8 @@ def iiwa(path: Path) -> Problem:
     v = np.ones(7)
     return Problem(
         "iiwa reaches", _sensed(spec), np.r_[0.1, 0.7, 0, -0.6, 0, 0.9, 0, 0 * v],
-        np.r_[0.6, 0.2, 0.5, -1.4, 0.3, 0.4, 0.5, 0 * v], 1e-3 * np.r_[v, 0.1 * v], 1e-4 * v,
-        np.r_[10 * v, v], np.zeros((100, 7)),
+        np.r_[-0.6, -0.2, -0.5, 1.4, -0.3, -0.4, -0.5, 0 * v], 1e-4 * np.r_[v, 0.1 * v], 1e-5 * v,
+        np.r_[100 * v, 10 * v], np.zeros((200, 7)),
     )  # fmt: skip
 
 

@@ -52,6 +52,25 @@ def test_wrong_dtype(model, data, dtype):
         mujacobian.transition(model, data, np.zeros(shape(model, "A"), dtype))
 
 
+def test_outputs_that_share_memory(model, data):
+    nx, nv = 2 * model.nv, model.nv
+    flat = np.zeros(2 * nx * nx)
+    shared = flat[: nx * nx].reshape(nx, nx), flat[3 : 3 + nx * model.nu].reshape(nx, model.nu)
+    with pytest.raises(mujacobian.errors.ArgumentError, match="A and B must be separate arrays"):
+        mujacobian.transition(model, data, *shared)
+    with pytest.raises(mujacobian.errors.ArgumentError, match="A and B must be separate arrays"):
+        mujacobian.transition(model, data, *shared, fallback="fd")
+    with pytest.raises(mujacobian.errors.ArgumentError, match="xx and xu must be separate arrays"):
+        mujacobian.hessian_into(model, data, np.zeros(nx), *shared)
+    with pytest.raises(mujacobian.errors.ArgumentError, match="DfDq and DfDa must be separate"):
+        same = np.zeros((nv, nv))
+        mujacobian.inverse(model, data, same, None, same)
+    assert not flat.any()
+    neighbors = flat[: nx * nx].reshape(nx, nx), flat[nx * nx :][: nx * model.nu]
+    mujacobian.transition(model, data, neighbors[0], neighbors[1].reshape(nx, model.nu))
+    np.testing.assert_array_equal(neighbors[0], mujacobian.linearize(model, data).A)
+
+
 def test_output_that_cannot_be_written_in_place(model, data):
     rows, columns = shape(model, "A")
     strided = np.zeros((rows, 2 * columns))[:, ::2]

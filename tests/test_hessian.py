@@ -263,6 +263,10 @@ def test_hessian_into_writes_the_requested_blocks():
         block = np.full_like(getattr(expected, name), np.nan)
         mujacobian.hessian_into(model, data, given, **{name: block})
         np.testing.assert_allclose(block, getattr(expected, name), rtol=1e-12, atol=1e-15)
+    inside = np.zeros_like(expected.xx)  # the cotangent may lie in an output
+    inside[1] = given
+    mujacobian.hessian_into(model, data, inside[1], inside)
+    np.testing.assert_allclose(inside, expected.xx, rtol=1e-12, atol=1e-15)
     with pytest.raises(ArgumentError, match=r"d_state must be finite, but d_state\[0\] is nan"):
         mujacobian.hessian_into(model, data, np.full_like(given, np.nan), expected.xx)
     with pytest.raises(ArgumentError, match=r"xx must be a C-contiguous float64 array of shape"):

@@ -121,7 +121,8 @@ Pair::Pair(nb::handle model_object, nb::handle data_object)
       in_use(data, "data") {}
 
 Array::Array(nb::handle object, const char* name, std::initializer_list<Py_ssize_t> shape,
-             bool writable) {
+             bool writable)
+    : name_(name) {
   if (object.is_none()) return;
   if (PyObject_GetBuffer(object.ptr(), &buffer_, PyBUF_FULL_RO)) {
     PyErr_Clear();
@@ -146,6 +147,17 @@ Array::Array(nb::handle object, const char* name, std::initializer_list<Py_ssize
 
 Array::~Array() {
   if (held_) PyBuffer_Release(&buffer_);
+}
+
+void require_apart(std::initializer_list<const Array*> outputs) {
+  for (auto b = outputs.begin(); b != outputs.end(); ++b) {
+    for (auto a = outputs.begin(); a != b; ++a) {
+      const bool shared = (*a)->data() < (*b)->end() && (*b)->data() < (*a)->end();
+      if (!shared) continue;
+      raise_argument(std::string((*a)->name()) + " and " + (*b)->name() +
+                     " must be separate arrays, got two that share memory");
+    }
+  }
 }
 
 }  // namespace mujacobian

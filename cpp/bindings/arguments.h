@@ -62,10 +62,16 @@ class Array {
   Array& operator=(const Array&) = delete;
   ~Array();
   double* data() const { return held_ ? static_cast<double*>(buffer_.buf) : nullptr; }
+  double* end() const { return held_ ? data() + buffer_.len / buffer_.itemsize : nullptr; }
+  const char* name() const { return name_; }
 
  private:
+  const char* name_;
   Py_buffer buffer_;
   bool held_ = false;
 };
+
+// Raises ArgumentError if two output arrays of a caller share memory.
+void require_apart(std::initializer_list<const Array*> outputs);
 
 }  // namespace mujacobian

@@ -96,6 +96,7 @@ void linearize_into(nb::handle model, nb::handle data, nb::handle A, nb::handle 
   const Py_ssize_t nx = state_size(m), ns = m.nsensordata;
   Array a(A, "A", {nx, nx}, true), b(B, "B", {nx, m.nu}, true), c(C, "C", {ns, nx}, true),
       dd(D, "D", {ns, m.nu}, true), bf(Bf, "Bf", {nx, m.nv}, true), df(Df, "Df", {ns, m.nv}, true);
+  require_apart({&a, &b, &c, &dd, &bf, &df});
   const std::vector<unsigned char> mask(wanted.begin(), wanted.end());
   const unsigned char* sensors = wanted.empty() ? nullptr : mask.data();
   run(model, [&] {
@@ -134,6 +135,7 @@ nb::object transition_into(nb::handle model, nb::handle data, nb::handle A, nb::
   const Py_ssize_t nx = state_size(m), ns = m.nsensordata;
   Array a(A, "A", {nx, nx}, true), b(B, "B", {nx, m.nu}, true), c(C, "C", {ns, nx}, true),
       dd(D, "D", {ns, m.nu}, true);
+  require_apart({&a, &b, &c, &dd});
   const nb::object difference = nb::module_::import_("mujacobian._fallback").attr("transition");
   return difference(model, data, A, B, C, D, run_forward, fallback);
 }
@@ -206,6 +208,7 @@ void inverse_into(nb::handle model, nb::handle data, nb::handle DfDq, nb::handle
       fa(DfDa, "DfDa", {nv, nv}, true), sq(DsDq, "DsDq", {nv, ns}, true),
       sv(DsDv, "DsDv", {nv, ns}, true), sa(DsDa, "DsDa", {nv, ns}, true),
       mq(DmDq, "DmDq", {nv, m.nC}, true);
+  require_apart({&fq, &fv, &fa, &sq, &sv, &sa, &mq});
   run(model, [&] {
     require_inverse(m, d);
     if (sq.data() || sv.data() || sa.data()) require_sensors(m);

@@ -83,6 +83,7 @@ void hessian_into(nb::handle model, nb::handle data, nb::handle d_state, nb::han
       mixed(xu, "xu", {nx, nu}, true), ctrl(uu, "uu", {nu, nu}, true),
       state_force(xf, "xf", {nx, nv}, true), ctrl_force(uf, "uf", {nu, nv}, true),
       force(ff, "ff", {nv, nv}, true);
+  require_apart({&state, &mixed, &ctrl, &state_force, &ctrl_force, &force});
   if (!next.data()) raise_argument_type("d_state must be an array of numbers, got None");
   require_finite("d_state", next.data(), nx);
   require_finite("d_sensors", sensors.data(), m.nsensordata);
