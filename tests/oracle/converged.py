@@ -335,12 +335,18 @@ def is_truncated(model: mujoco.MjModel, data: mujoco.MjData, k: int) -> bool:
     return curved or reference.is_deep(model, contact)
 
 
+def is_manifold(model: mujoco.MjModel, data: mujoco.MjData, k: int) -> bool:
+    """Return whether a contact is one of several that the convex collider made from features."""
+    pair = data.contact[k].geom
+    alike = (data.contact.geom == pair).all(axis=1).sum()
+    return Geom(model.geom_type[pair[0]]) != Geom.mjGEOM_HFIELD and bool(alike > 1)
+
+
 def _find_optimum(model: mujoco.MjModel, data: mujoco.MjData, k: int) -> Optimum | Line:
-    contact, pairs = data.contact[k], data.contact.geom
+    contact = data.contact[k]
     points = _witnesses(contact)
-    kinds = [Geom(t) for t in model.geom_type[contact.geom]]
-    if kinds[0] != Geom.mjGEOM_HFIELD and (pairs == contact.geom).all(axis=1).sum() > 1:
-        if kinds[0] not in LONG or kinds[1] == Geom.mjGEOM_MESH:
+    if is_manifold(model, data, k):
+        if Geom(model.geom_type[contact.geom[0]]) not in LONG:
             raise ValueError("a manifold of other geoms than a cylinder or capsule and a face")
         return _find_line(model, data, contact, points[0])
     normal = contact.frame[:3]
@@ -409,28 +415,29 @@ def _across(direction: Array, unit: bool) -> Array:
 def _face(
     model: mujoco.MjModel, owner: int, other: int, outward: Array
 ) -> tuple[tuple[Array, float], list[tuple[Array, float]], list[Optimum]]:
-    """Return the plane of a face of a box or cylinder, those of its sides, and their optima."""
-    size, axes = model.geom_size[other], np.eye(3)
-    k = int(abs(outward).argmax())
-    if abs(outward[k]) < 1 - ON:
-        raise ValueError("a normal that is not that of a face")
-    normal = np.sign(outward[k]) * axes[k]
+    """Return the plane of a face, those of its sides, and the optima of a line over them."""
+    size, axis = model.geom_size[other], np.array([0.0, 0, 1])
     radius, half = model.geom_size[owner, :2]
-    line = Side(owner, _fixed(np.zeros(3)), [axes[2]], radius)
+    line = Side(owner, _fixed(np.zeros(3)), [axis], radius)
     if model.geom_type[owner] == Geom.mjGEOM_CAPSULE:
-        own = [Side(owner, _fixed(h * axes[2]), radius=radius) for h in (-half, half)]
+        own = [Side(owner, _fixed(h * axis), radius=radius) for h in (-half, half)]
     else:
         ends = [np.array([radius, 0, h]) for h in (-half, half)]
         own = [_cylinder_side(owner, model.geom_size[owner], end) for end in ends]
-    if model.geom_type[other] == Geom.mjGEOM_BOX:
-        ways = [(i, sign * axes[i]) for i in range(3) if i != k for sign in (-1, 1)]
-        edges = [
-            Side(other, _fixed(size[k] * normal + size[i] * way), [axes[3 - i - k]])
-            for i, way in ways
-        ]
-        sides = [(way, size[i]) for i, way in ways]
+    if model.geom_type[other] != Geom.mjGEOM_CYLINDER:
+        polygon, normal = _facing(model, other, outward)
+        edges, sides = [], []
+        for a, b in pairwise([*polygon, polygon[0]]):
+            along = (b - a) / np.linalg.norm(b - a)
+            way = _cross(along, normal)
+            way *= np.sign(way @ (a - polygon.mean(axis=0)))
+            sides.append((way, float(way @ a)))
+            edges.append(Side(other, _fixed((a + b) / 2), [along]))
         pairs = product((line, *own), edges)
-        return (normal, size[k]), sides, [Optimum(pair) for pair in pairs]
+        return (normal, float(normal @ polygon[0])), sides, [Optimum(pair) for pair in pairs]
+    if abs(outward[2]) < 1 - ON:
+        raise ValueError("a normal that is not that of a face")
+    normal = np.sign(outward[2]) * axis
     angles = 2 * np.pi / CAP_SIDES * (np.arange(CAP_SIDES) + 0.5)
     apothem = size[0] * np.cos(np.pi / CAP_SIDES)
     sides = [(np.array([np.cos(t), np.sin(t), 0]), apothem) for t in angles]
@@ -438,6 +445,21 @@ def _face(
     cap = _cylinder_side(other, size, np.array([0, 0, normal[2] * size[1]]))
     pairs = product((line, *own), (rim, cap))
     return (normal, size[1]), sides, [Optimum(pair) for pair in pairs if pair != (line, cap)]
+
+
+def _facing(model: mujoco.MjModel, geom: int, outward: Array) -> tuple[Array, Array]:
+    """Return the face of a box or mesh that has an outward normal, and this normal to rounding."""
+    kind, data = Geom(model.geom_type[geom]), model.geom_dataid[geom]
+    polygons = list(_polygons(model, geom, kind, outward))
+    if kind == Geom.mjGEOM_MESH:
+        normals = model.mesh_polynormal[model.mesh_polyadr[data] :][: len(polygons)]
+    else:
+        normals = np.array([polygon.mean(axis=0) for polygon in polygons])
+        normals /= np.linalg.norm(normals, axis=1)[:, None]
+    k = int((normals @ outward).argmax())
+    if normals[k] @ outward < 1 - ON:
+        raise ValueError("a normal that is not that of a face")
+    return polygons[k], normals[k]
 
 
 def _witnesses(contact: mujoco.MjContact) -> tuple[Array, Array]:
