@@ -1,10 +1,12 @@
-"""Scenes with many contacts: separate stacks of boxes, a heap of boxes, a hand with an object.
+"""Scenes with many contacts: stacks and heaps of boxes, cylinders on boxes, a hand with an object.
 
 Each scene is simulated until it is nearly at rest. Its derived quantities are up to date.
 """
 
 import mujoco
 import numpy as np
+
+import mujacobian
 
 STACK = 5  # boxes in a stack, which is an island
 HALF = 0.05  # m: half the edge of a box
@@ -70,6 +72,20 @@ def grasp() -> tuple[mujoco.MjModel, mujoco.MjData]:
     </mujoco>"""
     model = mujoco.MjModel.from_xml_string(text)
     return _settled(model, 300, control=0.03)
+
+
+def cylinders(*, lying: bool, converged: bool) -> tuple[mujoco.MjModel, mujoco.MjData]:
+    """Return six cylinders that stand or lie on boxes, perhaps with a converged collider."""
+    pose = 'zaxis="1 .3 0"' if lying else ""
+    height = 2 * HALF + (0.03 if lying else 0.04) - 0.0005
+    bodies = ""
+    for k in range(6):
+        bodies += _box([k, 0, HALF], [1, 0, 0, 0])
+        bodies += f"""
+          <body pos="{k} .01 {height}"><freejoint/>
+            <geom type="cylinder" size=".03 .04" {pose}/></body>"""
+    model = _scene(bodies)
+    return _settled(mujacobian.converged(model) if converged else model, 50)
 
 
 def _finger(k: int, angle: float) -> str:

@@ -101,7 +101,7 @@ def body_table(rows: list[dict[str, Any]]) -> Table:
 
 def crowd_table(rows: list[dict[str, Any]]) -> Table:
     """Return times of scenes with many contacts."""
-    table = Table(title="many contacts: boxes in stacks and heaps, a hand that holds a prism")
+    table = Table(title="many contacts: stacks, heaps, cylinders on boxes, a hand with a prism")
     table.add_column("scene", no_wrap=True)
     for name in ("nv", "cont.", "isl.", "step", "FDc ms", "ours", "/isl.", "/step"):
         table.add_column(name, justify="right", no_wrap=True)

@@ -22,6 +22,10 @@ CROWDS: tuple[tuple[str, Callable[[], tuple[mujoco.MjModel, mujoco.MjData]]], ..
     ("100 stacked", lambda: piles.stacks(100)),
     ("30 heaped", lambda: piles.heap(30)),
     ("100 heaped", lambda: piles.heap(100)),
+    ("standing cylinders", lambda: piles.cylinders(lying=False, converged=False)),
+    ("the same, converged", lambda: piles.cylinders(lying=False, converged=True)),
+    ("lying cylinders", lambda: piles.cylinders(lying=True, converged=False)),
+    ("the same, converged", lambda: piles.cylinders(lying=True, converged=True)),
 )
 AXES = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
 

@@ -62,8 +62,8 @@ def test_outputs_that_share_memory(model, data):
         mujacobian.transition(model, data, *shared, fallback="fd")
     with pytest.raises(mujacobian.errors.ArgumentError, match="xx and xu must be separate arrays"):
         mujacobian.hessian_into(model, data, np.zeros(nx), *shared)
+    same = np.zeros((nv, nv))
     with pytest.raises(mujacobian.errors.ArgumentError, match="DfDq and DfDa must be separate"):
-        same = np.zeros((nv, nv))
         mujacobian.inverse(model, data, same, None, same)
     assert not flat.any()
     neighbors = flat[: nx * nx].reshape(nx, nx), flat[nx * nx :][: nx * model.nu]

@@ -156,11 +156,21 @@ Converged& converged() {
   return mine;
 }
 
-// Returns the number of contacts between the geoms of a contact.
-int count_pair(const DataView& d, const ContactView& contact) {
-  int count = 0;
-  for (int k = 0; k < d.ncon; k++) count += is_same_pair(contact, view_contact(d, k));
-  return count;
+struct Range {
+  int first, last;  // without the last one
+  int size() const { return last - first; }
+};
+
+// Returns the contacts between two geoms, which follow one another, probably around contact `near`.
+Range find_pair(const DataView& d, const int geoms[2], int near) {
+  const auto is_here = [&](int k) { return is_same_pair(geoms, contact_geoms(d, k)); };
+  if (near >= d.ncon || !is_here(near)) {
+    for (near = 0; near < d.ncon && !is_here(near);) near++;
+  }
+  Range found{near, near};
+  while (found.first > 0 && is_here(found.first - 1)) found.first--;
+  while (found.last < d.ncon && is_here(found.last)) found.last++;
+  return found;
 }
 
 double difference(const ContactView& a, const ContactView& b) {
@@ -170,9 +180,9 @@ double difference(const ContactView& a, const ContactView& b) {
 
 // Whether contact k of one is close to contact k of the other, which is so with few exceptions.
 bool agree(const DataView& one, const DataView& other, int k) {
-  if (k >= one.ncon || k >= other.ncon) return false;
-  const ContactView a = view_contact(one, k), b = view_contact(other, k);
-  return is_same_pair(a, b) && difference(a, b) <= kContactLimit;
+  return k < one.ncon && k < other.ncon &&
+         is_same_pair(contact_geoms(one, k), contact_geoms(other, k)) &&
+         difference(view_contact(one, k), view_contact(other, k)) <= kContactLimit;
 }
 
 // Adds notices for contacts of the user's collider that are far from the converged ones, or that
@@ -186,7 +196,7 @@ void notice_contacts(const DataView& d, const DataView& converged) {
     if (k < converged.ncon) notice(contact_error(d, converged, k), view_contact(converged, k));
     if (k >= d.ncon) continue;
     const ContactView c = view_contact(d, k);
-    if (count_pair(converged, c) == 0) notice(kNone, c);
+    if (find_pair(converged, c.geom.v, k).size() == 0) notice(kNone, c);
   }
 }
 
@@ -231,9 +241,10 @@ bool find_faceted(const ModelView& m, const DataView& d, int geoms[2]) {
   if (!given) return false;
   double largest = 0;
   for (int k = 0; k < std::min(d.ncon, given->ncon); k++) {
+    const int* id = contact_geoms(d, k);
+    if (!is_same_pair(id, contact_geoms(*given, k)) || id[0] < 0 || id[1] < 0) continue;
     const ContactView a = view_contact(d, k), b = view_contact(*given, k);
-    const int* id = a.geom.v;
-    if (!is_same_pair(a, b) || id[0] < 0 || id[1] < 0 || a.efc_address < 0) continue;
+    if (a.efc_address < 0) continue;
     const double turn = norm(load3(a.frame.v) - load3(b.frame.v));
     const double shift = norm(load3(a.pos.v) - load3(b.pos.v));
     const double radius = std::fmin(m.geom_rbound[id[0]], m.geom_rbound[id[1]]);
@@ -293,11 +304,11 @@ double converged_distance(const ModelView& m, const DataView& d, int geom1, int 
 
 double contact_error(const DataView& d, const DataView& converged, int k) {
   const ContactView c = view_contact(converged, k);
-  if (count_pair(d, c) != count_pair(converged, c)) return kNone;
+  const Range found = find_pair(d, c.geom.v, k);
+  if (found.size() != find_pair(converged, c.geom.v, k).size()) return kNone;
   double least = kNone;
-  for (int j = 0; j < d.ncon; j++) {
-    const ContactView from = view_contact(d, j);
-    if (is_same_pair(c, from)) least = std::fmin(least, difference(from, c));
+  for (int j = found.first; j < found.last; j++) {
+    least = std::fmin(least, difference(view_contact(d, j), c));
   }
   return least;
 }

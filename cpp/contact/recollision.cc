@@ -58,7 +58,8 @@ bool replace_pair(const ModelView& m, const DataView& d, int first, int last) {
 bool replace_pairs(const ModelView& m, const DataView& d) {
   for (int first = 0, last; first < d.ncon; first = last) {
     const ContactView c = view_contact(d, first);
-    for (last = first + 1; last < d.ncon && is_same_pair(c, view_contact(d, last));) last++;
+    const int* geoms = c.geom.v;
+    for (last = first + 1; last < d.ncon && is_same_pair(geoms, contact_geoms(d, last));) last++;
     if (!is_iterative(m, c)) continue;
     if (!has_no_margins(m, c) || !replace_pair(m, d, first, last)) return false;
   }

@@ -6,9 +6,7 @@
 namespace mujacobian {
 
 // Whether two contacts have the same geoms.
-inline bool is_same_pair(const ContactView& a, const ContactView& b) {
-  return a.geom.v[0] == b.geom.v[0] && a.geom.v[1] == b.geom.v[1];
-}
+inline bool is_same_pair(const int a[2], const int b[2]) { return a[0] == b[0] && a[1] == b[1]; }
 
 // Replaces the contacts that depend on the collider's tolerance by those that the collider of `m`
 // finds. Only their pairs of geoms collide again. All pairs do if the number of contacts changes,

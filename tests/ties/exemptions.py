@@ -75,7 +75,7 @@ FEATURES = """
 NUMERICS = """
   adjoint/pass.cc:4 constraint/block.cc:2 linear/cholesky.cc:1
   linear/dense.cc:1 linear/elimination.cc:6 constraint/idle.cc:9
-  constraint/rounding.cc:7 contact/collider.cc:18 contact/recollision.cc:3
+  constraint/rounding.cc:7 contact/collider.cc:22 contact/recollision.cc:3
   dynamics/convergence.cc:12
   dynamics/convergence.h:3 linear/lu.cc:5 tree/inertia.cc:2
   actuation/motor.cc:1 forces/wrap.cc:5 spatial/dual.h:1 spatial/jet.h:2 spatial/rotation.h:1
