@@ -1,18 +1,24 @@
 """Control in a loop: records, statistics, planning models and real time."""
 
 import _thread
+import copy
 import gc
 import json
+import multiprocessing
+import pickle
 import signal
 import sys
 import threading
 import weakref
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import mujoco
 import numpy as np
 import pytest
 
 from mujacobian import control
+from mujacobian.control import tasks
+from mujacobian.errors import ArgumentError, FailedItemsError
 from tests.scenes.control_models import falling_cylinder, pendulum, slides, tumbler
 
 
@@ -239,3 +245,49 @@ def test_a_plan_that_diverges_has_smaller_steps():
     data.qpos[0] = 1e200
     with pytest.raises(control.DivergedError, match=r"knot .* of 40"):
         planner.improve(data)
+
+
+def test_loops_of_a_batch_do_not_depend_on_workers():
+    mpc = tasks.load("cartpole").mpc()
+    starts = [[0.1 * k, 3.0, 0.0, 0.0] for k in range(3)]
+    data = mujoco.MjData(mpc.model)
+    data.qpos[:] = 0.3, 3.0
+    data.ctrl[:] = 0.5
+    before = data.qpos.copy()
+    expected = mpc.run_batch([*starts, data], 0.2)
+    assert (data.qpos == before).all()
+    assert data.time == 0
+    spawn = multiprocessing.get_context("spawn")
+    for pool in (ThreadPoolExecutor(2), ProcessPoolExecutor(2, mp_context=spawn)):
+        with pool:
+            results = mpc.run_batch([*starts, data], 0.2, workers=pool.map)
+        for one, other in zip(results, expected, strict=True):
+            assert one.states.tobytes() == other.states.tobytes()
+            assert one.plan.controls.tobytes() == other.plan.controls.tobytes()
+    alone = tasks.load("cartpole").mpc(threads=1).run(data, 0.2, progress=False)
+    assert alone.states.tobytes() == expected[3].states.tobytes()
+
+
+def test_failed_loops_of_a_batch_are_named():
+    mpc = tasks.load("cartpole").mpc()
+    with pytest.raises(FailedItemsError, match="1 of 2 loops failed: loop 1: the") as caught:
+        mpc.run_batch([[0.0, 3.0, 0.0, 0.0], [1e12, 0.0, 1e15, 1e9]], 0.1)
+    assert len(caught.value.results[0].times) == 10
+    with pytest.raises(ArgumentError, match=r"state must be finite, but state\[0\] is nan"):
+        mpc.run_batch([[np.nan, 0.0, 0.0, 0.0]], 0.1)
+    with pytest.raises(ArgumentError, match="got a batch as one of them"):
+        mpc.run_batch([np.zeros((2, 4))], 0.1)
+    with pytest.raises(ArgumentError, match="seconds must be a positive number"):
+        mpc.run_batch([np.zeros(4)], -1.0)
+    with pytest.raises(ArgumentError, match="real time"):
+        control.MPC(mpc.model, mpc.planner, realtime=True).run_batch([np.zeros(4)], 0.1)
+
+
+def test_copies_of_planners_and_loops_begin_anew():
+    task = tasks.load("cartpole")
+    planner, start = task.planner(threads=1), [0.1, 3.0, 0.0, 0.0]
+    first = planner.improve(start)
+    planner.improve(start, first)
+    for twin in (copy.copy(planner), pickle.loads(pickle.dumps(planner))):
+        assert repr(twin) == repr(planner)
+        assert twin.improve(start).controls.tobytes() == first.controls.tobytes()

@@ -6,7 +6,7 @@ import copy
 import os
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -53,7 +53,8 @@ class ILQR:
 
     Results do not depend on the number of threads. Concurrent calls from several threads wait for
     each other. A planner cannot be used in a forked process, because its threads do not survive a
-    fork: make one planner per process.
+    fork: make one planner per process. A planner that is copied or pickled begins anew, without
+    regularization and multipliers of earlier plans.
 
     Args:
       model: model for planning, see `planning_model`; its time step is the time between knots.
@@ -174,6 +175,10 @@ class ILQR:
             ],
         )
 
+    def __reduce__(self) -> tuple[Callable[..., ILQR], tuple[object, ...]]:
+        make = partial(type(self), fallback=self._fallback, **vars(self._settings))
+        return make, (self.model, self.cost, self.horizon)
+
     def solve(
         self,
         state: mujoco.MjData | ArrayLike,
@@ -257,6 +262,11 @@ class ILQR:
         """Return the same planner for a model with other options or parameters."""
         settings = vars(self._settings)
         return ILQR(model, self.cost, self.horizon, fallback=self._fallback, **settings)
+
+    def with_one_thread(self) -> ILQR:
+        """Return the same planner with one thread, for loops that run side by side."""
+        settings = vars(self._settings) | {"threads": 1}
+        return ILQR(self.model, self.cost, self.horizon, fallback=self._fallback, **settings)
 
     def improve(self, state: mujoco.MjData | ArrayLike, plan: Plan | None = None) -> Plan:
         """Return the plan from a state after one iteration, for control in a loop.

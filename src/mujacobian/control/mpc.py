@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import mujoco
 import numpy as np
+from numpy.typing import ArrayLike
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from mujacobian import _core
-from mujacobian._arguments import count, require_data, require_model
+from mujacobian._arguments import Array, count, require_data, require_model
 from mujacobian._differenced import Differenced
+from mujacobian._rollout import INTEGRATION, first_states
 from mujacobian._summary import describe
+from mujacobian._workers import Distribution, Workers
 from mujacobian.control.constraint_rows import step_violations
 from mujacobian.control.cost import weigh
 from mujacobian.control.ilqr import ILQR
@@ -114,8 +118,7 @@ class MPC:
           True
         """
         require_callback(callback)
-        if not (math.isfinite(seconds) and seconds > 0):
-            raise ArgumentError(f"seconds must be a positive number, got {seconds!r}")
+        _require_seconds(seconds)
         n = max(1, round(seconds / self.model.opt.timestep))
         require_data("data", self.model, data)
         record, plans = _Record(self.model, n), _Plans(plan)
@@ -148,6 +151,45 @@ class MPC:
         result = self._result(record, plans, time.perf_counter() - begun)
         _warn(result)
         return result
+
+    def run_batch(
+        self,
+        states: Sequence[mujoco.MjData | ArrayLike],
+        seconds: float,
+        *,
+        workers: Workers = map,
+    ) -> list[MPCResult]:
+        """Return the results of closed loops from many initial states, for example to learn them.
+
+        Each loop has a copy of the planner with one thread, and does not depend on the others.
+
+        Args:
+          states: initial states. Each one is an `MjData`, which is not changed, or a row
+            `(nq + nv + na,)` of (qpos, qvel, act) at time 0.
+          seconds: simulated time of each loop, s.
+          workers: a map-like callable, such as the method `map` of an executor, that distributes
+            the loops. By default the built-in `map`: one loop after another. Results are equal for
+            any number of workers. Loops that fail raise `FailedItemsError` after all have ended.
+
+        Example:
+          >>> from concurrent.futures import ThreadPoolExecutor
+          >>> from mujacobian.control import tasks
+          >>> mpc = tasks.load("cartpole").mpc()
+          >>> starts = [[0.1, 3.0, 0, 0], [-0.1, 3.2, 0, 0]]
+          >>> with ThreadPoolExecutor(2) as pool:
+          ...     results = mpc.run_batch(starts, 0.1, workers=pool.map)
+          >>> [len(result.times) for result in results]
+          [10, 10]
+        """
+        if self.realtime:
+            raise ArgumentError("a batch of loops cannot run in real time: give realtime=False")
+        _require_seconds(seconds)
+        loop = copy.copy(self)
+        loop.planner = self.planner.with_one_thread()
+        starts = [(first_states(self.model, state), seconds) for state in states]
+        if any(start.ndim != 1 for start, _ in starts):
+            raise ArgumentError("states must be a list of states, got a batch as one of them")
+        return Distribution(workers, loop).run(_run_alone, starts, "loop", self.model)
 
     def _lockstep(self, data: mujoco.MjData, plans: _Plans, record: _Record, show: Show) -> None:
         """Alternate between planning and simulation."""
@@ -208,6 +250,21 @@ class MPC:
             threads=self.planner.threads,
             plan=plans.latest,
         )
+
+
+def _require_seconds(seconds: float) -> None:
+    if not (math.isfinite(seconds) and seconds > 0):
+        raise ArgumentError(f"seconds must be a positive number, got {seconds!r}")
+
+
+def _run_alone(loop: MPC, item: tuple[Array, float]) -> MPCResult:
+    """Return the result of a loop with a planner of its own; runs in a worker."""
+    start, seconds = item
+    data = mujoco.MjData(loop.model)
+    mujoco.mj_setState(loop.model, data, start, INTEGRATION)
+    alone = copy.copy(loop)
+    alone.planner = copy.copy(loop.planner)
+    return alone.run(data, seconds, progress=False)
 
 
 class _Made(NamedTuple):
