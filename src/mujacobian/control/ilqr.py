@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -176,7 +177,7 @@ class ILQR:
         )
 
     def __reduce__(self) -> tuple[Callable[..., ILQR], tuple[object, ...]]:
-        make = partial(type(self), fallback=self._fallback, **vars(self._settings))
+        make = partial(ILQR, fallback=self._fallback, **vars(self._settings))
         return make, (self.model, self.cost, self.horizon)
 
     def solve(
@@ -243,7 +244,7 @@ class ILQR:
         share = max(1, iterations // (len(stages) + 1))
         with self._alone():
             for width in stages:
-                planner = self._with_model(planning_model(self.model, width=width))
+                planner = self.remade(planning_model(self.model, width=width))
                 wide = planner._optimization.solve(start, first, given, share, log)
                 first, given = self._optimization.open_loop(start, wide.controls), None
                 if wide.status == "stopped":
@@ -258,15 +259,11 @@ class ILQR:
         _notices.share(self.model, model)
         return Passes(model, self.cost, self.horizon, self._settings, self._fallback)
 
-    def _with_model(self, model: mujoco.MjModel) -> ILQR:
-        """Return the same planner for a model with other options or parameters."""
-        settings = vars(self._settings)
-        return ILQR(model, self.cost, self.horizon, fallback=self._fallback, **settings)
-
-    def with_one_thread(self) -> ILQR:
-        """Return the same planner with one thread, for loops that run side by side."""
-        settings = vars(self._settings) | {"threads": 1}
-        return ILQR(self.model, self.cost, self.horizon, fallback=self._fallback, **settings)
+    def remade(self, model: mujoco.MjModel | None = None, **settings: Any) -> ILQR:
+        """Return a new planner with the same cost, for another model or with other settings."""
+        given = vars(self._settings) | settings
+        chosen = self.model if model is None else model
+        return ILQR(chosen, self.cost, self.horizon, fallback=self._fallback, **given)
 
     def improve(self, state: mujoco.MjData | ArrayLike, plan: Plan | None = None) -> Plan:
         """Return the plan from a state after one iteration, for control in a loop.
@@ -306,7 +303,7 @@ class ILQR:
         if self._finer is None:
             model = copy.copy(self.model)
             model.opt.timestep /= 2
-            self._finer = self._with_model(model)
+            self._finer = self.remade(model)
             self._finer._halvings = self._halvings - 1
         try:
             made = self._finer.improve_from(start, plan)

@@ -185,7 +185,7 @@ class MPC:
             raise ArgumentError("a batch of loops cannot run in real time: give realtime=False")
         _require_seconds(seconds)
         loop = copy.copy(self)
-        loop.planner = self.planner.with_one_thread()
+        loop.planner = self.planner.remade(threads=1)
         starts = [(first_states(self.model, state), seconds) for state in states]
         if any(start.ndim != 1 for start, _ in starts):
             raise ArgumentError("states must be a list of states, got a batch as one of them")
@@ -263,7 +263,7 @@ def _run_alone(loop: MPC, item: tuple[Array, float]) -> MPCResult:
     data = mujoco.MjData(loop.model)
     mujoco.mj_setState(loop.model, data, start, INTEGRATION)
     alone = copy.copy(loop)
-    alone.planner = copy.copy(loop.planner)
+    alone.planner = loop.planner.remade()
     return alone.run(data, seconds, progress=False)
 
 
