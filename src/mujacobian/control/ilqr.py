@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import mujoco
 import numpy as np
@@ -259,11 +258,11 @@ class ILQR:
         _notices.share(self.model, model)
         return Passes(model, self.cost, self.horizon, self._settings, self._fallback)
 
-    def remade(self, model: mujoco.MjModel | None = None, **settings: Any) -> ILQR:
-        """Return a new planner with the same cost, for another model or with other settings."""
-        given = vars(self._settings) | settings
+    def remade(self, model: mujoco.MjModel | None = None, threads: int | None = None) -> ILQR:
+        """Return a new planner with the same cost, perhaps for another model."""
+        settings = vars(self._settings) | {"threads": threads or self.threads}
         chosen = self.model if model is None else model
-        return ILQR(chosen, self.cost, self.horizon, fallback=self._fallback, **given)
+        return ILQR(chosen, self.cost, self.horizon, fallback=self._fallback, **settings)
 
     def improve(self, state: mujoco.MjData | ArrayLike, plan: Plan | None = None) -> Plan:
         """Return the plan from a state after one iteration, for control in a loop.
