@@ -1,7 +1,8 @@
 """Contacts of Newton's pipeline: gradients against differences of Newton's own step.
 
 The contacts are held, as they are between two calls of `collide`. Newton's arrays have single
-precision, so that differences are accurate to about 1e-3.
+precision, so that differences are accurate to about 1e-3. Gradients of states and inputs are also
+compared with differences of the same step in double precision.
 """
 
 from itertools import pairwise
@@ -10,6 +11,8 @@ import newton
 import numpy as np
 import pytest
 import warp as wp
+from given_oracle import GivenOracle
+from losses import coordinates, inputs_of, inputs_only
 from newton.solvers import SolverMuJoCo
 
 from mujacobian.errors import ArgumentError, UnsupportedFeatureError
@@ -96,6 +99,15 @@ class Scene:
             for name in ("joint_q", "joint_qd")
         }
 
+    def level(self, joint_q, direction):
+        """Return a direction without the lengths of quaternions, which have no effect."""
+        direction = direction.copy()
+        starts, kinds = self.model.joint_q_start.numpy(), self.model.joint_type.numpy()
+        for first in starts[:-1][kinds == newton.JointType.FREE]:
+            q = joint_q[first + 3 : first + 7].astype(float)
+            direction[first + 3 : first + 7] -= q * (q @ direction[first + 3 : first + 7])
+        return direction
+
     def run(self, solver, kinematics):
         """Return all states; the first one gets its poses by forward kinematics, if asked."""
         states = [self.start, *(self.model.state() for _ in range(self.steps))]
@@ -160,11 +172,55 @@ def test_states(kind, cone):
     for (name, array), gradient in zip(arrays.items(), found, strict=True):
         direction = scene.rng.normal(size=gradient.shape)
         if name == "joint_q":
-            for first in (0, 8) if kind == "arm" else (0,):  # results depend on q / |q| only
-                part = slice(first + 3, first + 7)
-                q = array.numpy()[part].astype(float)
-                direction[part] -= q * (q @ direction[part])
+            direction = scene.level(array.numpy(), direction)
         scene.check(name, array, gradient, direction, 2e-5 if name == "body_q" else 5e-4)
+
+
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+@pytest.mark.parametrize("kind", ["sphere", "box", "mesh", "not convex", "arm"])
+def test_double_precision(kind, cone):
+    """Gradients of three steps against differences of the step in double precision."""
+    scene = Scene(kind, steps=3, cone=cone)
+    arrays = {name: getattr(scene.start, name) for name in ("joint_q", "joint_qd")}
+    arrays |= {"joint_f": scene.control.joint_f}
+    for array in arrays.values():
+        array.requires_grad = True
+    solver = DifferentiableMuJoCo(scene.model, **scene.options, parameters=())
+    with wp.Tape() as tape:
+        states = scene.run(solver, kinematics=True)
+    tape.backward(grads={getattr(states[-1], n): wp.array(w) for n, w in scene.weights.items()})
+    found = {name: array.grad.numpy().astype(float) for name, array in arrays.items()}
+
+    oracle = GivenOracle(solver, scene.contacts)
+    base = {**inputs_of(scene.start, scene.control), **arrays}
+    base = {name: array.numpy().astype(float) for name, array in base.items()}
+    visited, added = [coordinates(each) for each in states], []
+    for before, after in pairwise(visited):
+        made = oracle.given_step(*before, inputs_only(base), oracle.body_q(*before), DT)
+        added.append([end - start for end, start in zip(after, made, strict=True)])
+
+    def value(x):
+        q, v = x["joint_q"], x["joint_qd"]
+        for dq, dv in added:  # the states of the tape, which are rounded
+            q, v = oracle.given_step(q, v, inputs_only(x), oracle.body_q(q, v), DT)
+            q, v = q + dq, v + dv
+        return scene.weights["joint_q"].astype(float) @ q + scene.weights["joint_qd"] @ v
+
+    for name, gradient in found.items():
+        direction = scene.rng.normal(size=gradient.shape)
+        if name == "joint_q":
+            direction = scene.level(base["joint_q"], direction)
+        size = np.abs(gradient * direction).sum()
+        h = 1e-6 if name == "joint_q" else 1e-5
+
+        def central(step, name=name, direction=direction):
+            ends = [value({**base, name: base[name] + s * step * direction}) for s in (1, -1)]
+            return (ends[0] - ends[1]) / (2 * step)
+
+        wanted = (4 * central(h / 2) - central(h)) / 3
+        error = abs((gradient * direction).sum() - wanted) / size
+        print(f"{kind}, {cone}, {name}: {wanted:.7f}, error {error:.1e}")
+        assert error < 1e-6
 
 
 def test_states_with_kinematics():
@@ -173,10 +229,7 @@ def test_states_with_kinematics():
     array = scene.start.joint_q
     (alone,) = scene.gradients([array], parameters=())
     (found,) = scene.gradients([array], kinematics=True, parameters=())
-    direction = scene.rng.normal(size=found.shape)
-    for part in (slice(3, 7), slice(11, 15)):
-        q = array.numpy()[part].astype(float)
-        direction[part] -= q * (q @ direction[part])
+    direction = scene.level(array.numpy(), scene.rng.normal(size=found.shape))
     scene.check("joint_q", array, found, direction, 2e-5, kinematics=True)
     assert np.abs(found - alone).max() > 1e-2 * np.abs(found).max()
 
