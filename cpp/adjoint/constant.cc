@@ -5,6 +5,7 @@
 #include "adjoint/curve.h"
 #include "constraint/contact.h"
 #include "constraint/effective_diagonal.h"
+#include "constraint/point_equality.h"
 #include "constraint/regularization.h"
 #include "layout/engine.h"
 #include "layout/unsupported.h"
@@ -175,11 +176,40 @@ RowShift polynomial_shift(const ModelView& m, const DataView& d, const Block& b,
   return shift;
 }
 
-// Returns the shift for a number of eq_data: an anchor in either body, or a coefficient.  (PAR-27)
+// Returns the shift for a number of the relative quaternion of a weld, 0 to 3, or for its torque
+// scale, 4. The rotation rows are linear in both.                                         (PAR-31)
+RowShift rotation_shift(const ModelView& m, const DataView& d, const Block& b, int number,
+                        const BlockMotion& motion, Arena& arena) {
+  RowShift shift{arena.zeros<double>(b.count * b.stride), {}, {}, 0};
+  PointEquality h = point_equality(m, d, b.id);
+  if (number == 4) {
+    h.scale = 1;
+  } else {
+    const Quaternion first = load_quaternion(d.xquat + 4 * m.eq_obj1id[b.id]);
+    const Quaternion second = load_quaternion(d.xquat + 4 * m.eq_obj2id[b.id]);
+    const Vec3 imaginary = number > 0 ? unit3(number - 1) : Vec3{0, 0, 0};
+    h.error = conjugate(second) * first * Quaternion{number == 0 ? 1. : 0., imaginary};
+  }
+  const RotationRows rows = rotation_rows(m, d, b, motion, h, shift.jacobian + 3 * b.stride);
+  double square = 0, product = 0;
+  for (int r = 0; r < b.count; r++) square += d.efc_pos[b.row + r] * d.efc_pos[b.row + r];
+  for (int r = 0; r < 3; r++) {
+    shift.pos[3 + r] = rows.pos[r];
+    shift.bias[3 + r] = rows.bias[r];
+    product += d.efc_pos[b.row + 3 + r] * rows.pos[r];
+  }
+  const double length = std::sqrt(square);
+  shift.length = length > 0 ? product / length : 0;
+  return shift;
+}
+
+// Returns the shift for a number of eq_data: an anchor in either body, the relative orientation and
+// the torque scale of a weld, or a coefficient.                                           (PAR-27)
 RowShift data_shift(const ModelView& m, const DataView& d, const Block& b, const Parameter& p,
                     const BlockMotion& motion, Arena& arena) {
   const int type = m.eq_type[b.id];
   if (type == equality::kJoint) return polynomial_shift(m, d, b, p.component, arena);
+  if (p.component >= 6) return rotation_shift(m, d, b, p.component - 6, motion, arena);
   // connect: anchors in the first and in the second body; weld: the other way around
   const bool second = (p.component < 3) == (type == equality::kWeld);
   const int body = second ? m.eq_obj2id[b.id] : m.eq_obj1id[b.id];

@@ -244,12 +244,12 @@ inline constexpr ParameterKind kParameterKinds[] = {
      "1, 1, m, 1, 1", 0},
 
     // explicit contact pairs, whose id is their index, and the data of equalities: anchors of
-    // connects and welds, polynomials of joints
+    // connects and welds, relative poses and torque scales of welds, polynomials of joints
     {Parameter::kPairFriction, "pair_friction", Family::kPair, object::kUnknown, 5},
     {Parameter::kPairSolref, "pair_solref", Family::kPair, object::kUnknown, 2},
     {Parameter::kPairFrictionSolref, "pair_solreffriction", Family::kPair, object::kUnknown, 2},
     {Parameter::kPairSolimp, "pair_solimp", Family::kPair, object::kUnknown, 5},
-    {Parameter::kEqualityData, "equality_data", Family::kEquality, object::kEquality, 6},
+    {Parameter::kEqualityData, "equality_data", Family::kEquality, object::kEquality, 11},
     {Parameter::kEqualitySolref, "equality_solref", Family::kEqualityReference, object::kEquality,
      2},
     {Parameter::kEqualitySolimp, "equality_solimp", Family::kEqualityReference, object::kEquality,

@@ -253,6 +253,28 @@ PointEquality point_equality(const ModelView& m, const DataView& d, int eq) {
   return h;
 }
 
+RotationRows rotation_rows(const ModelView& m, const DataView& d, const Block& b,
+                           const BlockMotion& motion, const PointEquality& h, double* jacobian) {
+  visit_moving_dofs(m, d, b, h, [&](int k, const MovingDof& dof) {
+    double row[3];
+    store3(row, weld_row(h, h.error, transpose_mul(h.frame1, dof.apart())));
+    for (int r = 0; r < 3; r++) jacobian[r * b.stride + k] = row[r];
+  });
+  Vec3 velocity[2], acceleration[2];
+  for (int s = 0; s < 2; s++) {
+    velocity[s] = load_motion(d.cvel + 6 * h.point[s].body).ang;
+    acceleration[s] = motion.velocity.acceleration[h.point[s].body].ang;
+  }
+  const Vec3 relative = velocity[0] - velocity[1];
+  const Vec3 u = transpose_mul(h.frame1, relative);
+  const Vec3 udot =
+      transpose_mul(h.frame1, acceleration[0] - acceleration[1] - cross(velocity[1], relative));
+  RotationRows rows;
+  store3(rows.pos, h.scale * h.error.v);
+  store3(rows.bias, weld_row(h, error_rate(h.error, u), u) + weld_row(h, h.error, udot));
+  return rows;
+}
+
 void make_point_equality(const ModelView& m, const DataView& d, Block& b, Arena& arena) {
   const PointEquality h = point_equality(m, d, b.id);
   b.count = b.edges = h.weld ? 6 : 3;

@@ -49,6 +49,8 @@ CASES = [
     ("weak", "joint_effort_limit"),
     ("connect", "mujoco.equality_constraint_anchor"),
     ("weld", "mujoco.equality_constraint_anchor"),
+    ("weld", "mujoco.equality_constraint_relpose"),
+    ("weld", "mujoco.equality_constraint_torquescale"),
     ("coupling", "mujoco.equality_constraint_polycoef"),
     *(
         (scene, f"mujoco.eq_{name}")
@@ -180,7 +182,7 @@ def test_gradient(scene, name):
         direction = np.broadcast_to(base * rng.uniform(0.5, 1, (len(base), 1, 1)), base.shape)
     if name == "mujoco.actuator_gainprm":
         direction = direction * [[1], [-1], [1], [-1], [1]]  # the effects do not cancel
-    if name in ("joint_damping", "mujoco.dof_passive_stiffness"):
+    if name in ("joint_damping", "mujoco.dof_passive_stiffness") or name.endswith("relpose"):
         direction = direction + 0.1 * (base == 0)
     exact = Exact(solver, state, control, STEPS, DT, loss, visited)
 

@@ -11,6 +11,7 @@ from mujacobian._arguments import Array
 from mujacobian._parameters.inertia import inertial_slopes
 from mujacobian._rotation import lifted, matrix, skew, unit
 from mujacobian.errors import UnsupportedFeatureError
+from mujacobian.newton.row_parameters import measured_welds
 
 if TYPE_CHECKING:
     from mujacobian.newton.parameters import WorldParameters
@@ -100,6 +101,10 @@ def _placed(world: WorldParameters, name: str) -> list[tuple[int, int]]:
     if (free.any() or mj.nmocap) and (mj.eq_type == _CONNECT).any():
         raise UnsupportedFeatureError(
             name, "anchors of connect constraints depend on the initial poses of roots"
+        )
+    if measured_welds(world):
+        raise UnsupportedFeatureError(
+            name, "MuJoCo measures the relative poses of welds from it: give their relpose"
         )
     if mj.opt.density > 0 or mj.opt.viscosity > 0:
         raise UnsupportedFeatureError(name, "forces of a fluid depend on it")

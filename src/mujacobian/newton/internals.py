@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
+import mujoco
 import newton
 import numpy as np
 import warp as wp
@@ -177,6 +178,7 @@ class Maps:
     placing: Indices  # Newton joint whose frames determine the pose of each MuJoCo body
     loops: bool  # whether joints close loops
     equality: Indices  # Newton equality of each MuJoCo equality
+    raw_equalities: bool  # whether Newton replaces data of equalities that MuJoCo has compiled
     mimic: Indices  # Newton mimic constraint of each MuJoCo equality
     joint_mimic: Indices  # Newton joint that follows another one, of each MuJoCo equality
     tendon: Indices  # Newton tendon of each MuJoCo tendon
@@ -196,9 +198,9 @@ def read_maps(solver: newton.solvers.SolverMuJoCo) -> Maps:
         body=_first_world(solver.mjc_body_to_newton, mj.nbody),
         shape=_indices(solver.mjc_geom_to_newton_shape).reshape(worlds, mj.ngeom),
         placing=_placing_joints(solver),
-        loops=solver.mjc_eq_to_newton_jnt is not None
-        and bool((_indices(solver.mjc_eq_to_newton_jnt) >= 0).any()),
+        loops=_has_loops(solver),
         equality=_first_world(solver.mjc_eq_to_newton_eq, mj.neq),
+        raw_equalities=solver.use_mujoco_cpu,
         mimic=_first_world(solver.mjc_eq_to_newton_mimic, mj.neq),
         joint_mimic=_first_world(solver.mjc_eq_to_newton_joint_mimic, mj.neq),
         tendon=_first_world(solver.mjc_tendon_to_newton_tendon, mj.ntendon),
@@ -209,6 +211,15 @@ def read_maps(solver: newton.solvers.SolverMuJoCo) -> Maps:
         ),
         actuators=_read_actuators(solver),
     )
+
+
+def _has_loops(solver: newton.solvers.SolverMuJoCo) -> bool:
+    """Return whether joints close loops: connects with a joint, or welds of fixed joints."""
+    mj = solver.mj_model
+    joints = solver.mjc_eq_to_newton_jnt
+    equalities = _first_world(solver.mjc_eq_to_newton_eq, mj.neq)
+    fixed = (mj.eq_type == int(mujoco.mjtEq.mjEQ_WELD)) & (equalities < 0)
+    return bool(fixed.any()) or (joints is not None and bool((_indices(joints) >= 0).any()))
 
 
 def _placing_joints(solver: newton.solvers.SolverMuJoCo) -> Indices:

@@ -26,6 +26,7 @@ from mujacobian.newton.parameters import (
     WorldParameters,
     array_of,
 )
+from mujacobian.newton.row_parameters import RELATIVE_POSE
 from mujacobian.newton.worlds import Worlds
 
 _INTEGRATION = int(mujoco.mjtState.mjSTATE_INTEGRATION)
@@ -187,7 +188,7 @@ def _are_alike(model: newton.Model, maps: Maps, names: Sequence[str]) -> bool:
     modes = (
         "body_flags", "joint_target_mode", "joint_limit_ke", "joint_limit_kd",
         "shape_material_ke", "shape_material_kd", "mujoco.solref_mode",
-        "mujoco.solreflimit_mode", "mujoco.tendon_solref_limit_mode",
+        "mujoco.solreflimit_mode", "mujoco.tendon_solref_limit_mode", RELATIVE_POSE,
     )  # fmt: skip
     for name in {*names, *modes} - {"gravity"}:
         array = array_of(model, name)

@@ -26,10 +26,13 @@ from mujacobian.newton.frame_parameters import (
 )
 from mujacobian.newton.internals import Maps
 from mujacobian.newton.row_parameters import (
+    RELATIVE_POSE,
     add_anchors,
     add_coefficients,
     add_joint_mimic,
     add_polynomials,
+    add_relative_poses,
+    add_torque_scales,
     of_equalities,
     of_pairs,
 )
@@ -376,6 +379,8 @@ ARRAYS: dict[str, Callable[[WorldParameters, str], None]] = {
     "mujoco.actuator_gainprm": _of_actuators("gain"),
     "mujoco.actuator_biasprm": _of_actuators("bias"),
     "mujoco.equality_constraint_anchor": add_anchors,
+    RELATIVE_POSE: add_relative_poses,
+    "mujoco.equality_constraint_torquescale": add_torque_scales,
     "mujoco.equality_constraint_polycoef": add_polynomials,
     "mujoco.eq_solref": of_equalities("equality_solref", 2),
     "mujoco.eq_solimp": of_equalities("equality_solimp", 5),

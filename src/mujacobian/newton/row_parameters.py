@@ -16,28 +16,79 @@ if TYPE_CHECKING:
 _CONNECT, _WELD, _JOINT = (
     int(getattr(mujoco.mjtEq, f"mjEQ_{name}")) for name in ("CONNECT", "WELD", "JOINT")
 )
+RELATIVE_POSE = "mujoco.equality_constraint_relpose"
+_TORQUE_SCALE = 10  # its place in eq_data
 
 
 def add_anchors(world: WorldParameters, name: str) -> None:
     """Add the terms of anchors of connects and welds.
 
-    MuJoCo computes the anchor of a connect in its second body from the pose at `qpos0`.
+    MuJoCo computes the anchor of a connect in its second body from the pose at `qpos0`, and so it
+    does with the anchor of a weld without a relative pose in its first body.
     """
     mj = world.mj
-    relative = None
+    rotations = None
+    measured = measured_welds(world)
     for e, own in _equalities(world, name, 3):
         kind = int(mj.eq_type[e])
         if kind not in (_CONNECT, _WELD):
             continue
         for k in range(3):
             world.add(name, own + k, "equality_data", e, k, 1.0)
-        if kind != _CONNECT:
+        if kind == _WELD and e not in measured:
             continue
-        if relative is None:
-            relative = _rotations(mj)
-        R = relative[mj.eq_obj2id[e]].T @ relative[mj.eq_obj1id[e]]
+        if rotations is None:
+            rotations = _rotations(mj)
+        R = rotations[mj.eq_obj2id[e]].T @ rotations[mj.eq_obj1id[e]]
         for k, c in np.ndindex(3, 3):
-            world.add(name, own + c, "anchor", e, k, float(R[k, c]))
+            if kind == _CONNECT:
+                world.add(name, own + c, "anchor", e, k, float(R[k, c]))
+            else:
+                world.add(name, own + c, "equality_data", e, 3 + k, float(R[c, k]))
+
+
+def add_relative_poses(world: WorldParameters, name: str) -> None:
+    """Add the terms of the relative poses of welds.
+
+    MuJoCo's compiler normalizes the quaternion. With `use_mujoco_cpu`, Newton replaces it by the
+    given one, and the residual is proportional to its length.
+    """
+    array = world.array(name).numpy().reshape(-1, 7)
+    measured = measured_welds(world)
+    for e, own in _equalities(world, name, 7):
+        if world.mj.eq_type[e] != _WELD or e in measured:
+            continue
+        for k in range(3):
+            world.add(name, own + k, "equality_data", e, 3 + k, 1.0)
+        slopes = np.eye(4)
+        if not world.maps.raw_equalities:
+            x, y, z, w = array[own // 7, 3:].astype(np.float64).tolist()
+            q = np.array([w, x, y, z])
+            length = np.linalg.norm(q)
+            slopes = (np.eye(4) - np.outer(q, q) / length**2) / length
+        for k, c in np.ndindex(4, 4):
+            place = own + 3 + (c - 1) % 4  # Newton stores x, y, z, w
+            world.add(name, place, "equality_data", e, 6 + k, float(slopes[k, c]))
+
+
+def add_torque_scales(world: WorldParameters, name: str) -> None:
+    """Add the terms of the torque scales of welds."""
+    for e, own in _equalities(world, name, 1):
+        if world.mj.eq_type[e] == _WELD:
+            world.add(name, own, "equality_data", e, _TORQUE_SCALE, 1.0)
+
+
+def measured_welds(world: WorldParameters) -> set[int]:
+    """Return the welds without a relative pose, which MuJoCo measures at `qpos0`.
+
+    Newton stores a quaternion of zeros for them. With `use_mujoco_cpu`, Newton 1.7 also replaces
+    the pose that MuJoCo has measured by these zeros.
+    """
+    if world.maps.raw_equalities or not (world.maps.equality >= 0).any():
+        return set()
+    given = world.array(RELATIVE_POSE).numpy().reshape(-1, 7)[:, 3:].any(axis=1)
+    welds = world.mj.eq_type == _WELD
+    return {e for e, own in _equalities(world, RELATIVE_POSE, 1) if welds[e] and not given[own]}
 
 
 def add_polynomials(world: WorldParameters, name: str) -> None:
