@@ -22,8 +22,8 @@ from mujacobian.reference import ConstrainedStep
 Array = np.ndarray
 Geom = mujoco.mjtGeom
 ON = 1e-6  # m: distance of a witness point of the collider from its feature
-ALIGNED = 1e-4  # tolerance of a direction
-COLLIDER_ANGLE = 1e-6  # rad: error of the direction of a line with which the collider stops
+# rad: most errors of the direction of a line over a polygon and over a cap where the collider stops
+COLLIDER_ANGLE, CAP_ANGLE = 1e-6, 1e-5
 LONG = Geom.mjGEOM_CAPSULE, Geom.mjGEOM_CYLINDER  # geoms that lie along a face with a line
 CAP_SIDES = 16  # sides of the polygon with which MuJoCo clips a cap
 HALF_WIDTH = 0.5  # |n_y| above which the world's z axis, not y, directs a contact frame
@@ -379,7 +379,8 @@ def _find_line(
         end = ends[0]
     toward = np.append(at[:2], 0) / np.hypot(*at[:2])
     best: Line | None = None
-    least = ALIGNED
+    over_cap = model.geom_type[other] == Geom.mjGEOM_CYLINDER
+    least = CAP_ANGLE if over_cap else COLLIDER_ANGLE
     for optimum, lean in product(optima, np.linspace(-1.5, 1.5, 31)):
         normal = frame @ (np.cos(lean) * toward + [0, 0, np.sin(lean)])
         slides = sum(len(side.slides) for side in optimum.sides)
@@ -433,7 +434,8 @@ def _face(
             way *= np.sign(way @ (a - polygon.mean(axis=0)))
             sides.append((way, float(way @ a)))
             edges.append(Side(other, _fixed((a + b) / 2), [along]))
-        pairs = product((line, *own), edges)
+        vertices = [Side(other, _fixed(vertex)) for vertex in polygon]
+        pairs = product((line, *own), (*edges, *vertices))
         return (normal, float(normal @ polygon[0])), sides, [Optimum(pair) for pair in pairs]
     if abs(outward[2]) < 1 - ON:
         raise ValueError("a normal that is not that of a face")
