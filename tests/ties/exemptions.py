@@ -2,7 +2,7 @@
 
 # They compare counts, indices and flags, or test whether something is present.
 BOOKKEEPING = """
-  adjoint/virtual_dof.cc:7 adjoint/actuator_parameter.cc:6 adjoint/constant.cc:3
+  adjoint/virtual_dof.cc:7 adjoint/actuator_parameter.cc:6 adjoint/constant.cc:5
   adjoint/parameter_support.cc:3
   adjoint/frame.cc:4 adjoint/geom.cc:1
   adjoint/inertial.cc:3 adjoint/parameter.cc:4 adjoint/product.cc:2
@@ -93,7 +93,7 @@ SIGN = """
 """
 # They guard a quotient whose denominator is zero only where the numerator is.
 DERIVED = """
-  adjoint/constant.cc:6 adjoint/actuator_parameter.cc:1 sensor/contact.cc:2
+  adjoint/constant.cc:7 adjoint/actuator_parameter.cc:1 sensor/contact.cc:2
 """
 # They decide whether a tree falls asleep: the step jumps there, and MuJoCo's branch counts.
 EVENTS = """
