@@ -6,6 +6,7 @@ PYTEST := -m pytest -n auto --dist worksteal
 MENAGERIE_ARGS ?=
 ZOO_ARGS ?=
 PARAMETERS_ARGS ?=
+POLICIES_ARGS ?=
 CLANG_TARGETS ?=
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # pip does not compile bytecode, because most modules are never imported; Python compiles the others
@@ -29,7 +30,7 @@ REQUIREMENTS := $(BIN)/python tools/requirements.py
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-315 test-versions test-newton test-crocoddyl test-pinocchio test-ray \
   lint format type bench bench-planners bench-rods validate-rods bench-newton table3 \
-  menagerie zoo parameters pairs notebooks check-docs docs sanitize test-generic compile-clang wheels clean
+  menagerie zoo parameters pairs policies notebooks check-docs docs sanitize test-generic compile-clang wheels clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*##  */\1\t/p' Makefile | awk -F'\t' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -117,6 +118,9 @@ parameters: .venv/.tools .venv/.installed  ## check all parameter families on th
 pairs: .venv/.tools .venv/.installed  ## check random poses of all pairs of geoms (an hour on two cores): build/pairs.md
 	$(BIN)/python -m benchmarks.pairs
 
+policies: .venv/.policies .venv/.installed  ## policies from gradients against PPO: build/policies.md, build/policies.png
+	$(BIN)/python -m benchmarks.policies $(POLICIES_ARGS)
+
 check-docs: .venv/.tools  ## check links, equation labels, lines and language of pages, and cycles between folders
 	$(BIN)/python tools/check_docs.py
 	$(BIN)/python tools/check_graph.py
@@ -199,6 +203,11 @@ build/%/primitives/.built: $(UNIT)
 .venv/.bench: .venv/.tools
 	@echo "installing the competitors into .venv"
 	@$(BIN)/python $(PIP) $$($(REQUIREMENTS) bench)
+	@touch $@
+
+.venv/.policies: .venv/.tools
+	@echo "installing stable-baselines3 into .venv"
+	@$(BIN)/python $(PIP) $$($(REQUIREMENTS) dev policies)
 	@touch $@
 
 .venv/.docs: .venv/.tools

@@ -1,0 +1,1 @@
+"""Policies learned from gradients and without them: see `python -m benchmarks.policies --help`."""
