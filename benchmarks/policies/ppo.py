@@ -104,7 +104,7 @@ class Watch(BaseCallback):
 
 
 def learn(environments: Sequence[Environment], trial: Trial, seed: int) -> None:
-    """Learn for the budget of the trial, an equal share of it in each environment."""
+    """Learn for the budget of the trial, in the stages of its environments."""
     watch = Watch(environments, trial, seed)
     agent = PPO(
         "MlpPolicy",

@@ -127,7 +127,7 @@ def without_place(states: Tensor) -> Tensor:
 
 
 ROBOTS = {
-    "hopper": Robot(hopper, 0.008, 0.02, Settings(discount=0.995)),
+    "hopper": Robot(hopper, 0.008, 0.02, Settings(discount=0.995, falls=True)),
     "walker": Robot(walker, 0.008, 0.02, Settings()),
     "ant": Robot(ant, 0.025, 0.1, Settings(batch=128, horizon=8, limit=1e3)),
     "quadruped": Robot(quadruped, 0.01, 0.04, Settings(horizon=16)),

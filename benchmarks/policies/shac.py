@@ -6,8 +6,8 @@ actor ascends the gradient of the discounted rewards of the window plus the valu
 states, through all steps. The critic is fitted to TD(lambda) returns. A copy of it that follows
 slowly is the value.
 
-The critic is also fitted to zero at fallen states. A fall is a jump of the return, and no gradient
-contains it. The slope of the critic across the jump takes its place.
+A fall is a jump of the return, and no gradient contains it. With `falls=True`, the critic is also
+fitted to zero at fallen states, and its slope across the jump takes the place of the gradient.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ class Settings:
       norm: the largest norm of a gradient; longer ones are scaled.
       limit: the largest norm of the derivative of an episode's objective with respect to a state.
         Longer ones, which belong to chaotic motions, are scaled in the backward pass.
+      falls: whether the critic is fitted to zero at fallen states, and its value there counts.
       hidden: sizes of the hidden layers of both networks.
     """
 
@@ -53,6 +54,7 @@ class Settings:
     minibatches: int = 4
     norm: float = 1.0
     limit: float = float("inf")
+    falls: bool = False
     hidden: tuple[int, ...] = (64, 64)
 
 
@@ -65,7 +67,7 @@ class Window:
       rewards: rewards of the actions.
       values: values after the actions, zero where an episode fell.
       ends: whether the return ends with this value.
-      fallen: normalized observations of all fallen states, whose value is zero.
+      fallen: normalized observations of fallen states to which the critic is fitted.
     """
 
     observations: Tensor
@@ -153,14 +155,15 @@ class Learner:
             fell, timed_out = episodes.advance(next_states)
             after = self.normalizer(environment.observe(next_states))
             values = self.value(after)
-            fallen.append(after[fell].detach())
+            known = values.where(~fell, 0.0)
+            gains = values if settings.falls else known
+            fallen.append(after[fell & settings.falls].detach())
 
             # the value enters where the window or the episode ends
             ends = fell | timed_out | (t == settings.horizon - 1)
-            total = total + weight * (rewards + settings.discount * values * ends)
+            total = total + weight * (rewards + settings.discount * gains * ends)
             weight = torch.where(ends, 1.0, settings.discount * weight)
             seen.append(raw.detach())
-            known = values.where(~fell, 0.0)
             rows.append([x.detach() for x in (observations, rewards, known, ends)])
         columns = [torch.stack(column) for column in zip(*rows, strict=True)]
         window = Window(*columns, torch.cat(fallen))
@@ -199,7 +202,7 @@ class Learner:
 def learn(
     environments: Sequence[Environment], trial: Trial, seed: int, settings: Settings
 ) -> Learner:
-    """Return a learner after the budget of the trial, an equal share of it in each environment."""
+    """Return a learner after the budget of the trial, in the stages of its environments."""
     learner = Learner(environments[0], settings, seed)
     actions = 0
     while trial.watch(learner.policy, actions):

@@ -13,6 +13,7 @@ import torch
 from benchmarks.policies.environment import Environment, Tensor
 
 EPISODES, SEED = 10, 12345  # of the evaluation
+FIRST_STAGE = 0.75  # share of the budget in the first of several environments
 EVALUATIONS = 10  # in a trial, at equal intervals of processor time
 
 Policy = Callable[[Tensor], Tensor]
@@ -60,8 +61,8 @@ class Trial:
         return self.seconds / self.budget
 
     def stage(self, environments: Sequence[Environment]) -> Environment:
-        """Return the current one of environments that share the budget equally."""
-        return environments[min(int(self.progress * len(environments)), len(environments) - 1)]
+        """Return the first environment, or the last one in the last part of the budget."""
+        return environments[0 if self.progress < FIRST_STAGE else -1]
 
     def watch(self, policy: Policy, actions: int) -> bool:
         """Evaluate the policy if it is time; return whether learning should go on."""
