@@ -10,7 +10,7 @@ def linearize(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[mujacobian.Li
     try:
         return mujacobian.linearize(model, data), ""
     except mujacobian.UnsupportedFeatureError as error:
-        if not error.element.startswith("sensor"):
+        if error.sensor is None:
             raise
         return mujacobian.linearize(model, data, sensors=False), reason(error)
 

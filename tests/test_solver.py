@@ -195,6 +195,54 @@ def test_huge_forces_that_hide_the_motion_are_an_error():
         mujacobian.linearize(*pressed_wheel("pyramidal", "0 1e-3 1"))
 
 
+CRANK = """
+<mujoco>
+  <option cone="{cone}"/>
+  <worldbody>
+    <geom type="plane" size="1 1 .1" friction="{friction} .005 .0001"/>
+    <body pos="0 0 .09">
+      <joint axis="0 1 0"/>
+      <geom size=".1" pos=".3 0 0"/>
+      <geom size=".1" pos="-.3 0 0" contype="0" conaffinity="0"/>
+      <body pos="-.3 0 0"><joint axis="0 1 0"/><geom size=".02" pos=".1 0 0"/></body>
+    </body>
+  </worldbody>
+  <sensor>{sensor}</sensor>
+</mujoco>"""
+TOUCH = '<contact name="push" reduce="netforce" data="force"/>'
+
+
+def pressed_crank(cone, friction, sensor=""):
+    """Return a crank that is pressed into the floor beside its axis, which has its center of mass.
+
+    MuJoCo makes the contact as hard as possible, because a force at the center does not turn it.
+    """
+    text = CRANK.format(cone=cone, friction=friction, sensor=sensor)
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(reference.converge(model))
+    data.qvel[:] = 0.3, -0.2
+    mujoco.mj_forward(model, data)
+    assert data.efc_R.max() < 1e-14
+    return model, data
+
+
+@pytest.mark.parametrize("friction", [0.5, 2])
+def test_forces_that_are_lost_to_rounding_leave_the_motion_exact(friction):
+    model, data = pressed_crank("pyramidal", friction)
+    lost = data.efc_force[data.efc_force > 0] / data.efc_D[0]
+    assert 0 < lost.min() < 1e-10 * abs(data.efc_aref[0])
+    judge_constrained(model, data, CONTACT_TOLERANCE)
+
+
+def test_sensors_of_such_forces_and_sliding_cones_are_refused():
+    model, data = pressed_crank("pyramidal", 0.5, TOUCH)
+    assert mujacobian.linearize(model, data, sensors=False).A.any()
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match="lost to rounding, and a sensor"):
+        mujacobian.linearize(model, data)
+    with pytest.raises(mujacobian.MujacobianError, match="small regularization"):
+        mujacobian.linearize(*pressed_crank("elliptic", 0.5))
+
+
 def _state(model, data):
     state = np.empty(mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_INTEGRATION))
     mujoco.mj_getState(model, data, state, mujoco.mjtState.mjSTATE_INTEGRATION)

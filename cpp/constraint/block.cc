@@ -145,6 +145,7 @@ Blocks make_blocks(const ModelView& m, const DataView& d, Arena& arena, int room
     b.id = d.efc_id[row];
     b.geometry = nullptr;
     b.idle = false;
+    b.unknown = 0;
     if (is_contact(b.type)) {
       const int k = blocks.count - 1;
       make_contact(m, d, b, before, known ? known->block[k].geometry : nullptr, arena);

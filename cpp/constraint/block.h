@@ -40,6 +40,7 @@ struct Block {
   double force[kMaxRows];
   double hessian[kMaxRows * kMaxRows];  // -d force / d (J a - aref)
   bool active;                          // the Hessian or the force is not zero
+  double unknown;  // size of the summands of a force that is lost to rounding, otherwise zero
 };
 
 // df/dq and df/dv of the forces of a block at fixed acceleration: (count, n), with its stride.

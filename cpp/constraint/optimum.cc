@@ -59,14 +59,6 @@ void evaluate_all(const ModelView& m, const DataView& d, Blocks& blocks, NewtonI
   p.residual = scale > 0 ? largest(p.gradient, m.nv) / scale : 0;
 }
 
-// Throws std::domain_error about a block whose force is lost to rounding.
-[[noreturn]] void refuse_stiff(const ModelView& m, const DataView& d, const Block& b) {
-  const std::string name = b.geometry ? contact_name(m, b.contact) : "a constraint";
-  throw std::domain_error(name +
-                          " has such a small regularization (R = " + in_words(d.efc_R[b.row]) +
-                          ") that its force is lost to rounding, and the derivative with it");
-}
-
 // Moves q to the minimum of the cost along p - length step, by bisection. The cost is convex, so
 // its slope -gradient . step changes sign once. On entry q is at length 1.
 template <class F>
@@ -103,7 +95,7 @@ Optimum find_optimum(const ModelView& m, const DataView& d, const Topology& tree
   evaluate_all(m, d, blocks, p);
   const double before = p.residual;
   bool done = p.residual <= kConverged, old_factor = false;
-  const Block* lost = nullptr;
+  auto certainty = [&] { return gradient_certainty(m, d, blocks, p.acc, p.gradient, arena); };
   if (!done) hessian.factor();
   for (int k = 0; k < kMaxSteps && !done; k++) {
     // full Newton step
@@ -129,7 +121,7 @@ Optimum find_optimum(const ModelView& m, const DataView& d, const Topology& tree
     // still no improvement: end at p if its residual is small or rounding
     if (!(q.residual < p.residual)) {
       evaluate_all(m, d, blocks, p);
-      done = p.residual <= kTooFar || is_rounding(m, d, blocks, p.acc, p.gradient, arena, &lost);
+      done = p.residual <= kTooFar || certainty() == Certainty::kRounding;
       if (done) break;
       evaluate_all(m, d, blocks, q);
     }
@@ -138,16 +130,17 @@ Optimum find_optimum(const ModelView& m, const DataView& d, const Topology& tree
     old_factor = q.residual <= kFast * p.residual;
     std::swap(p, q);
     if (!old_factor) hessian.factor();
-    done = p.residual <= kConverged ||
-           (k >= kPatience && is_rounding(m, d, blocks, p.acc, p.gradient, arena, &lost));
+    done = p.residual <= kConverged || (k >= kPatience && certainty() == Certainty::kRounding);
   }
   if (!done && !(p.residual < kTooFar)) {
-    if (lost) refuse_stiff(m, d, *lost);
-    throw std::domain_error(
-        "the constraint solver stopped too far from the optimum to be polished (relative "
-        "residual " +
-        in_words(p.residual) +
-        "): raise opt.iterations and opt.ls_iterations, or lower opt.tolerance");
+    if (certainty() != Certainty::kUnknownForces) {
+      throw std::domain_error(
+          "the constraint solver stopped too far from the optimum to be polished (relative "
+          "residual " +
+          in_words(p.residual) +
+          "): raise opt.iterations and opt.ls_iterations, or lower opt.tolerance");
+    }
+    mark_unknown_forces(m, d, blocks, p.acc);
   }
 
   // derivatives are solved with the factor at the optimum

@@ -5,6 +5,9 @@
 #include <limits>
 #include <stdexcept>
 
+#include "layout/enums.h"
+#include "layout/text.h"
+
 namespace mujacobian {
 namespace {
 
@@ -27,6 +30,33 @@ void add_inertia_sizes(const ModelView& m, const DataView& d, const double* x, d
   }
 }
 
+// bound[r] = a bound of the summands of force r, sqrt(H_rr) sum_c sqrt(H_cc) (|J| |a| + |aref|)_c
+void bound_summands(const DataView& d, const Block& b, const double* acc, double* bound) {
+  double largest_aref = 0;
+  for (int e = 0; b.row >= 0 && e < b.edges; e++)
+    largest_aref = std::fmax(largest_aref, std::abs(d.efc_aref[b.row + e]));
+  double sum = 0;
+  for (int r = 0; r < b.count; r++) {
+    double moved = b.edges == b.count || r == 0 ? largest_aref : 0;
+    for (int i = 0; i < b.n; i++) moved += std::abs(b.J[r * b.stride + i] * acc[b.dofs[i]]);
+    sum += std::sqrt(b.hessian[r * b.count + r]) * moved;
+  }
+  for (int r = 0; r < b.count; r++) bound[r] = std::sqrt(b.hessian[r * b.count + r]) * sum;
+}
+
+bool is_known(const Block& b, const double* bound) {
+  return kEpsilon * largest(bound, b.count) <= kUnresolved * largest(b.force, b.count);
+}
+
+// Whether the Hessian of a block depends on the direction of its force.
+bool is_sliding_cone(const Block& b) {
+  if (b.type != constraint::kContactElliptic) return false;
+  for (int r = 1; r < b.count; r++) {
+    if (b.hessian[r] != 0) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 double largest(const double* x, int n) {
@@ -39,42 +69,47 @@ double largest(const double* x, int n) {
   return result;
 }
 
-bool is_rounding(const ModelView& m, const DataView& d, const Blocks& blocks, const double* acc,
-                 const double* gradient, Arena& arena, const Block** lost) {
-  *lost = nullptr;
-  // size of the summands of the gradient: qfrc_smooth and M a
+Certainty gradient_certainty(const ModelView& m, const DataView& d, const Blocks& blocks,
+                             const double* acc, const double* gradient, Arena& arena) {
+  // size of the summands of the gradient: qfrc_smooth, M a, and J^T f with the summands of f
   double* size = arena.take<double>(m.nv);
   for (int i = 0; i < m.nv; i++) size[i] = std::abs(d.qfrc_smooth[i]);
   add_inertia_sizes(m, d, acc, size);
+  bool known = true;
   for (int k = 0; k < blocks.count; k++) {
-    // and J^T f, with a bound of the summands of f
     const Block& b = blocks.block[k];
-    double largest_aref = 0;
-    for (int e = 0; b.row >= 0 && e < b.edges; e++)
-      largest_aref = std::fmax(largest_aref, std::abs(d.efc_aref[b.row + e]));
-    double sum = 0;
-    for (int r = 0; r < b.count; r++) {
-      double moved = b.edges == b.count || r == 0 ? largest_aref : 0;
-      for (int i = 0; i < b.n; i++) moved += std::abs(b.J[r * b.stride + i] * acc[b.dofs[i]]);
-      sum += std::sqrt(b.hessian[r * b.count + r]) * moved;
-    }
-    for (int r = 0; r < b.count; r++) {
-      const double force = std::sqrt(b.hessian[r * b.count + r]) * sum;
-      if (kEpsilon * force > kUnresolved * largest(b.force, b.count)) *lost = &b;
-      for (int i = 0; i < b.n; i++) size[b.dofs[i]] += std::abs(b.J[r * b.stride + i]) * force;
-    }
+    double bound[kMaxRows];
+    bound_summands(d, b, acc, bound);
+    for (int r = 0; r < b.count; r++)
+      for (int i = 0; i < b.n; i++) size[b.dofs[i]] += std::abs(b.J[r * b.stride + i]) * bound[r];
+    known &= is_known(b, bound);
   }
   for (int i = 0; i < m.nv; i++) {
-    if (std::abs(gradient[i]) <= kRounding * size[i]) continue;
-    *lost = nullptr;
-    return false;
+    if (std::abs(gradient[i]) > kRounding * size[i]) return Certainty::kGradient;
   }
-  return !*lost;
+  return known ? Certainty::kRounding : Certainty::kUnknownForces;
+}
+
+void mark_unknown_forces(const ModelView& m, const DataView& d, Blocks& blocks, const double* acc) {
+  for (int k = 0; k < blocks.count; k++) {
+    Block& b = blocks.block[k];
+    double bound[kMaxRows];
+    bound_summands(d, b, acc, bound);
+    if (is_known(b, bound)) continue;
+    b.unknown = largest(bound, b.count);
+    const bool is_lost = kEpsilon * b.unknown >= largest(b.force, b.count);
+    if (!is_lost && !is_sliding_cone(b)) continue;
+    throw std::domain_error(row_name(m, b) +
+                            " has such a small regularization (R = " + in_words(d.efc_R[b.row]) +
+                            ") that its force is lost to rounding, and the derivative with it");
+  }
 }
 
 void require_resolved(const ModelView& m, const DataView& d, const Blocks& blocks, Arena& arena) {
   // a quick test with the sum of all forces and the smallest inertia
-  auto size = [](const Block& b) { return b.active ? largest(b.force, b.count) : 0; };
+  auto size = [](const Block& b) {
+    return b.active ? std::fmax(largest(b.force, b.count), b.unknown) : 0;
+  };
   double total = 0, least = INFINITY;
   for (int k = 0; k < blocks.count; k++) total += size(blocks.block[k]);
   auto diagonal = [&](int i) { return d.M[m.M_rowadr[i] + m.M_rownnz[i] - 1]; };

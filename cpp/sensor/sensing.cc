@@ -133,6 +133,10 @@ const BlockMotion& Sensing::block_motion() {
 const ForceDerivative& Sensing::force(int k) {
   if (!force_) force_ = arena.zeros<ForceDerivative*>(f.blocks.count);
   if (!force_[k]) {
+    if (solved_.block[k].unknown > 0) {
+      throw Unsupported(row_name(m, solved_.block[k]),
+                        "its force is lost to rounding, and a sensor measures it");
+    }
     force_[k] = arena.take<ForceDerivative>(1);
     *force_[k] = force_derivative(m, d, f.tree, solved_, solved_.block[k], block_motion(),
                                   f.residual, arena);
