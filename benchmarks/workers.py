@@ -24,10 +24,13 @@ import mujacobian
 from examples import identify_arm
 from mujacobian import _workers
 from mujacobian._workers import Distribution
+from mujacobian.control import tasks
 from mujacobian.sysid import identify
 
 HOPPER = Path(__file__).parent.parent / "examples" / "hopper.xml"
 BATCH, STEPS = 64, 200
+SHORT_LOG, LONG_LOG = 400, 4000  # steps
+LOOPS, LOOP_TIME = 8, 1.0  # closed loops, s
 ITEMS = 400
 CORES = (10, 100, 1000)
 
@@ -77,12 +80,29 @@ def hopper(workers: Map | None = None, **options: object) -> mujacobian.Trajecto
     return mujacobian.rollout(model, states, controls, workers=workers, threads=1, **options)
 
 
-def arm() -> tuple[mujacobian.Parameters, list[mujacobian.sysid.Log]]:
+def arm(steps: int) -> tuple[mujacobian.Parameters, list[mujacobian.sysid.Log]]:
     """Return parameters and eight logs of an arm."""
     model = mujoco.MjModel.from_xml_string(identify_arm.ARM)
     fields = ["body_mass", "dof_damping", "dof_frictionloss"]
-    logs = [identify_arm.record(model, seed, 400) for seed in range(8)]
+    logs = [identify_arm.record(model, seed, steps) for seed in range(8)]
     return mujacobian.Parameters(model, fields), logs
+
+
+class Identify:
+    """Identifies an arm from logs that are the same in every call."""
+
+    def __init__(self, steps: int) -> None:
+        self.parameters, self.logs = arm(steps)
+
+    def __call__(self, workers: Map) -> None:
+        """Identify the arm."""
+        identify(self.parameters, self.logs, start=1.2 * self.parameters.values, workers=workers)
+
+
+def run_loops(workers: Map) -> None:
+    """Run closed loops of the cart-pole from different angles."""
+    starts = [[0.0, np.pi - 0.1 * k, 0.0, 0.0] for k in range(LOOPS)]
+    tasks.load("cartpole").mpc().run_batch(starts, LOOP_TIME, workers=workers)
 
 
 class Measured:
@@ -115,7 +135,7 @@ def report_bytes() -> None:
         "rollout": hopper,
         "gradient": gradient,
         "gradient, `checkpoint=200`": lambda workers: gradient(workers, checkpoint=STEPS),
-        "`identify`": lambda workers: identify(*arm(), workers=workers),
+        "`identify`": lambda workers: identify(*arm(SHORT_LOG), workers=workers),
     }.items():
         workers = Measured()
         run(workers)
@@ -163,14 +183,13 @@ def report_overhead(maps: dict[str, tuple[Map, Map]], rounds: int) -> float:
 def report_efficiency(maps: dict[str, tuple[Map, Map]], rounds: int) -> None:
     """Print times with one and with two processes."""
     print("\n| work | workers | one process | two processes | efficiency |\n|---|---|---|---|---|")
-    parameters, logs = arm()
     jobs: dict[str, Callable[[Map], object]] = {
         f"gradients of {BATCH} x {STEPS} steps": lambda workers: gradient(
             workers, checkpoint=STEPS
         ),
-        "`identify`, 8 logs of 400 steps": lambda workers: identify(
-            parameters, logs, start=1.2 * parameters.values, workers=workers
-        ),
+        f"`identify`, 8 logs of {SHORT_LOG} steps": Identify(SHORT_LOG),
+        f"`identify`, 8 logs of {LONG_LOG} steps": Identify(LONG_LOG),
+        f"`MPC.run_batch`, {LOOPS} closed loops of {LOOP_TIME:g} s": run_loops,
     }
     for title, job in jobs.items():
         for name, both in maps.items():
