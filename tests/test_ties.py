@@ -25,6 +25,7 @@ from tests.ties import (
     rows,
     sensors,
     shapes,
+    taxels,
     tendons,
     zones,
 )
@@ -39,6 +40,7 @@ TABLES = (
     rows,
     sensors,
     shapes,
+    taxels,
     tendons,
     zones,
 )

@@ -157,6 +157,13 @@
   REQ(INTS, mesh_graphadr)                       \
   REQ(INTS, mesh_graph)                          \
   REQ(FLOATS, mesh_vert)                         \
+  REQ(FLOATS, mesh_normal)                       \
+  REQ(INTS, mesh_normaladr)                      \
+  REQ(INTS, mesh_normalnum)                      \
+  REQ(INTS, mesh_octadr)                         \
+  REQ(INTS, oct_child)                           \
+  REQ(NUMS, oct_aabb)                            \
+  REQ(NUMS, oct_coeff)                           \
   REQ(NUMS, hfield_size)                         \
   REQ(INTS, hfield_nrow)                         \
   REQ(INTS, hfield_ncol)                         \

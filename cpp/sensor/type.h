@@ -77,6 +77,7 @@ void sense_contact(Sensing& s, int sensor, SensorRows& rows);
 void sense_touch_grid(Sensing& s, int sensor, SensorRows& rows);
 void sense_distance(Sensing& s, int sensor, SensorRows& rows);
 void sense_ray(Sensing& s, int sensor, SensorRows& rows);
+void sense_tactile(Sensing& s, int sensor, SensorRows& rows);
 
 // Functions that return why one sensor of a type is not supported, null if it is.
 const char* actuator_sensor_refusal(const ModelView& m, int sensor);
@@ -197,6 +198,7 @@ inline constexpr SensorType kSensorTypes[] = {
      SensorType::kDistanceCutoff, contact_sensor_refusal},
     {sensor::kPlugin, sense_touch_grid, Reads::kConstraintForce, Dependence::kUnsupported, 0,
      plugin_sensor_refusal},
+    {sensor::kTactile, sense_tactile, Reads::kState, Dependence::kGeometry},
     {sensor::kRangefinder, sense_ray, Reads::kState, Dependence::kGeometry},
     {sensor::kGeomDist, sense_distance, Reads::kState, Dependence::kGeometry},
     {sensor::kGeomNormal, sense_distance, Reads::kState, Dependence::kGeometry},
@@ -204,7 +206,6 @@ inline constexpr SensorType kSensorTypes[] = {
      SensorType::kDistanceCutoff},
 
     // unsupported
-    {.type = sensor::kTactile, .unsupported = "tactile sensors are not supported"},
     {.type = sensor::kUser, .unsupported = "a user callback computes it"},
 };
 

@@ -14,7 +14,7 @@ BOOKKEEPING = """
   constraint/scalar.cc:1 contact/wrench.cc:3 dynamics/forward.cc:2 dynamics/metric.cc:2
   sensor/camera.cc:1 sensor/contact.cc:14 sensor/distance.cc:3 sensor/frame.cc:3
   sensor/frame.h:1 sensor/inertial.cc:1 sensor/limit.cc:1 sensor/path.cc:1 sensor/ray.cc:3
-  sensor/sensing.cc:3 sensor/sensor.cc:5 sensor/touch_grid.cc:4 sensor/type.h:2
+  sensor/sensing.cc:3 sensor/sensor.cc:5 sensor/tactile.cc:1 sensor/touch_grid.cc:4 sensor/type.h:2
   sensor/virtual_motion.h:1
   actuation/activation.cc:6 actuation/pid_plugin.cc:2
   actuation/actuation.cc:6 forces/fluid.cc:4 tree/inverse_dynamics.cc:2 actuation/force_law.cc:5
@@ -48,7 +48,8 @@ REPEATED = """
   adjoint/row_curvature.cc:16
   adjoint/row_parameter.cc:7 adjoint/equality_parameter.cc:1
   constraint/force.cc:1 dynamics/metric.cc:3 sensor/contact.cc:1
-  sensor/ray.cc:1 actuation/activation.cc:2 actuation/actuation.cc:2 actuation/motor.cc:1
+  sensor/distance_field.cc:5 sensor/ray.cc:1 sensor/tactile.cc:2
+  actuation/activation.cc:2 actuation/actuation.cc:2 actuation/motor.cc:1
   actuation/muscle.cc:4 actuation/number.h:6 forces/passive.cc:1 actuation/transmission.cc:3
   actuation/transmission_curvature.cc:1
 """
@@ -99,9 +100,9 @@ DERIVED = """
 EVENTS = """
   step/sleep.cc:5
 """
-# MuJoCo has no row in such a state.
+# MuJoCo has no row in such a state, or the number is positive on both sides and not read.
 UNREACHABLE = """
-  adjoint/row_parameter.cc:1
+  adjoint/row_parameter.cc:1 sensor/distance_field.cc:1
 """
 REASONS = (
     BOOKKEEPING,
