@@ -1,4 +1,4 @@
-"""Delayed actuators and sensors: one step with a constant history is exact, several steps raise."""
+"""Delayed actuators and sensors in one step, with a constant history."""
 
 import mujoco
 import numpy as np
@@ -27,6 +27,8 @@ XML = """
     <general name="slow" joint="hip" dyntype="filterexact" dynprm=".05" delay=".02" nsample="4"
       gaintype="affine" gainprm="2 .3 .1"/>
     <motor name="logged" joint="hip" nsample="3"/>
+    <pid name="pid" joint="hip" kp="5" kv=".6" ki="3" input="pos vel" delay=".015" nsample="4"
+      interp="{interp}"/>
   </actuator>
   <sensor>
     <jointpos joint="hip"/>
@@ -34,6 +36,7 @@ XML = """
     <framepos name="rare" objtype="site" objname="tip" interval=".025" nsample="3"/>
     <framelinvel name="logged" objtype="site" objname="tip" nsample="5"/>
     <actuatorfrc name="late" actuator="late"/>
+    <accelerometer site="tip" delay=".02" nsample="4"/>
   </sensor>
 </mujoco>"""
 
@@ -67,7 +70,7 @@ def test_a_step_is_exact(integrator, interp):
     lin = agrees(model, data)
     assert (data.history == before).all()
     assert lin.B[:, [0, 4]].all(axis=1).any()
-    assert not lin.B[:, 1:4].any()  # these controls act later
+    assert not lin.B[:, [1, 2, 3, 5, 6]].any()  # these controls act later
     assert not lin.C[1].any()  # the value comes from the history
 
 
@@ -96,31 +99,7 @@ def test_products_and_batches_are_exact():
     np.testing.assert_allclose(batch.C[0], lin.C, atol=1e-12)
 
 
-@pytest.mark.parametrize("fallback", [None, "fd"])
-def test_several_steps_raise(fallback):
-    """The history couples steps, so that one-step derivatives do not compose, even differenced."""
-    model, data = scene()
-    trajectory = mujacobian.rollout(model, data, np.zeros((3, model.nu)), fallback=fallback)
-    with pytest.raises(mujacobian.UnsupportedFeatureError, match=r"late.*delayed"):
-        trajectory.gradient(np.ones_like(trajectory.states))
-    with pytest.raises(mujacobian.UnsupportedFeatureError, match=r"late.*delayed"):
-        trajectory.jacobian("state")
-    cost = control.Cost(model, [control.Term("u", control.controls(model))])
-    with pytest.raises(mujacobian.UnsupportedFeatureError, match=r"late.*delayed"):
-        control.ILQR(model, cost, 5, fallback=fallback)
-
-
-def test_delayed_sensors_raise_in_trajectories_that_use_them():
-    xml = XML[: XML.index("<actuator>")] + XML[XML.index("<sensor>") :]
-    xml = xml.replace('<actuatorfrc name="late" actuator="late"/>', "")
-    model = mujoco.MjModel.from_xml_string(xml.format(integrator="Euler"))
-    trajectory = mujacobian.rollout(model, [0.3, 0.5], np.zeros((3, 0)))
-    assert trajectory.gradient(np.ones_like(trajectory.states)).state.any()
-    with pytest.raises(mujacobian.UnsupportedFeatureError, match=r"past.*delayed"):
-        trajectory.gradient(None, np.ones_like(trajectory.sensordata))
-
-
-def test_parameters_of_delayed_sensors_raise():
+def test_parameters_of_delayed_sensors_raise_in_one_step():
     model, data = scene()
     params = mujacobian.Parameters(model, ["gravity"])
     with pytest.raises(mujacobian.UnsupportedFeatureError, match="past"):
@@ -131,3 +110,11 @@ def test_rk4_raises():
     model, data = scene("RK4")
     with pytest.raises(mujacobian.UnsupportedFeatureError, match=r"late.*RK4"):
         mujacobian.linearize(model, data)
+
+
+@pytest.mark.parametrize("fallback", [None, "fd"])
+def test_planners_raise(fallback):
+    model, _ = scene()
+    cost = control.Cost(model, [control.Term("u", control.controls(model))])
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match=r"late.*delayed"):
+        control.ILQR(model, cost, 5, fallback=fallback)

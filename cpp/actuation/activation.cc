@@ -128,7 +128,7 @@ double delayed_control(const ModelView& m, const DataView& d, int actuator, int 
 Control limited_control(const ModelView& m, const DataView& d, int actuator, int k) {
   const int ctrl = m.actuator_ctrladr[actuator] + k;
   const bool delayed = m.actuator_delay[actuator] != 0;
-  const double slope = delayed ? 0 : 1;
+  const double slope = delayed && !m.open_histories ? 0 : 1;
   const double value = delayed ? delayed_control(m, d, actuator, k) : d.ctrl[ctrl];
   if (!clamps_control(m, ctrl)) return {value, slope};
   const double* range = m.actuator_ctrlrange + 2 * ctrl;

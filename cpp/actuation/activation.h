@@ -6,7 +6,8 @@
 namespace mujacobian {
 
 // Control k of an actuator, clamped to its range, and its derivative: 1 inside the range, 0
-// outside. A delayed control is read from its history, which is constant. (ACT-13)
+// outside. A delayed control is read from its history, which is constant
+// unless the histories of the model are open. (ACT-13)
 struct Control {
   double value, slope;
 };

@@ -212,7 +212,7 @@ bool Stepper::pull_back(const RolloutInputs& in, const double* states, const dou
   }
   const double* sensed = any(given.sensors, n * T * ns) ? given.sensors : nullptr;
   if (out.mocap && m.opt.noslip_iterations > 0) return false;
-  require_no_history(m, sensed);
+  if (has_histories(m, sensed)) return false;
   require_model(m);
   if (sensed) require_sensors(m);
 
@@ -261,7 +261,7 @@ bool Stepper::push(const RolloutInputs& in, const double* states, const double* 
   const int nstate = engine().mj_stateSize(model_, engine().integration_spec);
   const std::ptrdiff_t n = in.n, T = in.T;
   if (!is_finite(moved, n * size) || !is_finite(moved_ctrl, n * T * m.nu)) return false;
-  require_no_history(m, d_sensors);
+  if (has_histories(m, d_sensors)) return false;
   require_model(m);
   if (d_sensors) require_sensors(m);
 

@@ -41,6 +41,14 @@ void apply(const ModelView& m, const DataView& d, const Inputs& inputs, int t) {
   }
 }
 
+// The model in a trajectory: no tree sleeps, and steps are coupled through their histories outside
+// of their derivatives.                                                                  (ADJ-9)
+ModelView trajectory_model(const void* model) {
+  ModelView m = without_sleep(view_model(model));
+  m.open_histories = true;
+  return m;
+}
+
 void write_state(const ModelView& m, const DataView& d, const double* state) {
   copy(const_cast<double*>(d.qpos), state, m.nq);
   copy(const_cast<double*>(d.qvel), state + m.nq, m.nv);
@@ -91,7 +99,7 @@ namespace {
 template <class F, class G>
 int run(const void* model, void* data, const double* state, int T, const Inputs& inputs,
         const Record& record, F starting, G taken) {
-  const ModelView m = without_sleep(view_model(model));
+  const ModelView m = trajectory_model(model);
   const int size = engine().mj_stateSize(model, engine().integration_spec);
   reset(model, data);
   if (state) engine().mj_setState(model, data, state, engine().integration_spec);
@@ -216,7 +224,7 @@ int simulate(const void* model, void* data, const double* state, int T, const In
 
 int simulate(const void* model, void* data, const double* state, int T, const Inputs& inputs,
              const Record& record, bool forces, KeptTrajectory& kept) {
-  const ModelView m = without_sleep(view_model(model));
+  const ModelView m = trajectory_model(model);
   while (kept.steps.size() < static_cast<std::size_t>(T)) kept.steps.emplace_back();
   const Notices others = take_notices();
   Moved moved(m);
@@ -243,7 +251,7 @@ std::optional<BatchFailure> pull_back(const void* model, void* data, const doubl
                                       const TrajectoryCotangent& given, const ParameterList& params,
                                       const TrajectoryPullback& out, double* cotangent,
                                       const KeptTrajectory* kept, Arena& arena) {
-  const ModelView m = without_sleep(view_model(model));
+  const ModelView m = trajectory_model(model);
   const int nx = state_size(m), ns = m.nsensordata;
   std::vector<double> next(cotangent, cotangent + nx), forces(m.nv);
   // the poses of mocap bodies are parameters of a single step
@@ -288,7 +296,7 @@ std::optional<BatchFailure> pull_back(const void* model, void* data, const doubl
 
 std::optional<BatchFailure> push_forward(const void* model, void* data, const double* start, int T,
                                          const ParameterList& params, const Sensitivity& along) {
-  const ModelView m = without_sleep(view_model(model));
+  const ModelView m = trajectory_model(model);
   Pusher pusher(m, params, along);
   for (int t = 0; t < T; t++) {
     try {
@@ -304,7 +312,7 @@ std::optional<BatchFailure> simulate_and_push(const void* model, void* data, con
                                               int T, const Inputs& inputs, const Record& record,
                                               const ParameterList& params, const Sensitivity& along,
                                               int& taken) {
-  const ModelView m = without_sleep(view_model(model));
+  const ModelView m = trajectory_model(model);
   Moved moved(m);
   Pusher pusher(m, params, along);
 
@@ -341,7 +349,7 @@ std::optional<BatchFailure> push_direction(const void* model, void* data, const 
                                            int T, const double* ctrl,
                                            const ParameterDirection& params, double* states,
                                            double* sensors, Arena& arena) {
-  const ModelView m = without_sleep(view_model(model));
+  const ModelView m = trajectory_model(model);
   const int nx = state_size(m);
   require_parameters(m, params.list);
   const bool direct = sensors && params.along && sensors_depend(m, params.list, nullptr);
@@ -364,7 +372,7 @@ std::optional<BatchFailure> pull_back_twice(const void* model, void* data, const
                                             const TrajectoryDirection& along, double* ctrl,
                                             double* norms, const ParameterProducts& params,
                                             double* cotangent, double* change) {
-  const ModelView m = without_sleep(view_model(model));
+  const ModelView m = trajectory_model(model);
   const int nx = state_size(m), ns = m.nsensordata;
   Arena arena;
   const ParameterList& list = along.params.list;

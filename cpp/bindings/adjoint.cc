@@ -142,6 +142,14 @@ int simulate_into(nb::handle model, nb::handle data, nb::handle state, int steps
   return taken;
 }
 
+// Throws Unsupported if trajectories of the model are not supported, or the sensors if they count.
+void require_trajectory(const ModelView& m, bool sensors) {
+  require_model(m);
+  if (!sensors) return;
+  require_sensors(m);
+  require_open_histories(m);
+}
+
 // Runs f(), which differentiates steps one after the other, and raises its error with the number of
 // the step, counted from `first`. If `may_refuse` is true, a step without an exact derivative is no
 // error, but its index is returned; -1: there is none. `begin` is the step that f evaluates first,
@@ -185,10 +193,8 @@ int pull_back_into(nb::handle model, nb::handle data, nb::handle start, int step
       poses(mocap, "mocap", {T, s.m.nmocap, 6}, true), p(params, "params", {count}, true),
       sizes(norms, "norms", {T}, true), back(cotangent, "cotangent", {nx}, true);
   const std::vector<Parameter> list = read(s.m, parameters);
-  run([&] { require_no_history(s.m, sensed.data()); });
   return run_steps(model, first, steps - 1, may_refuse, [&] {
-    require_model(s.m);
-    if (sensed.data()) require_sensors(s.m);
+    require_trajectory(s.m, sensed.data());
     thread_local Arena arena;
     return pull_back(s.model, s.data, kept.data(), steps, {x.data(), sensed.data()}, view(list),
                      {u.data(), f.data(), w.data(), poses.data(), p.data(), sizes.data()},
@@ -207,10 +213,8 @@ int push_forward_into(nb::handle model, nb::handle data, nb::handle start, int s
       sensed(sensors, "sensors", {T, n, s.m.nsensordata}, true),
       wanted(weights, "weights", {s.m.nsensordata}, false);
   const std::vector<Parameter> list = read(s.m, parameters);
-  run([&] { require_no_history(s.m, sensed.data()); });
   return run_steps(model, first, 0, may_refuse, [&] {
-    require_model(s.m);
-    if (sensed.data()) require_sensors(s.m);
+    require_trajectory(s.m, sensed.data());
     return push_forward(s.model, s.data, kept.data(), steps, view(list),
                         {count, p.data(), x.data(), sensed.data(), wanted.data()});
   });
@@ -226,10 +230,8 @@ void push_direction_into(nb::handle model, nb::handle data, nb::handle start, in
       x(states, "states", {T + 1, state_size(s.m)}, true),
       sensed(sensors, "sensors", {T, s.m.nsensordata}, true);
   const std::vector<Parameter> list = read(s.m, parameters);
-  run([&] { require_no_history(s.m, sensed.data()); });
   run_steps(model, first, 0, false, [&] {
-    require_model(s.m);
-    if (sensed.data()) require_sensors(s.m);
+    require_trajectory(s.m, sensed.data());
     thread_local Arena arena;
     return push_direction(s.model, s.data, kept.data(), steps, u.data(), {view(list), p.data()},
                           x.data(), sensed.data(), arena);
@@ -253,10 +255,8 @@ void pull_back_twice_into(nb::handle model, nb::handle data, nb::handle start, i
       u(ctrl, "controls", {T, nu}, true), sizes(norms, "norms", {T}, true),
       back(cotangent, "cotangent", {nx}, true), second(change, "change", {nx}, true);
   const std::vector<Parameter> list = read(s.m, parameters);
-  run([&] { require_no_history(s.m, sensed.data()); });
   run_steps(model, first, steps - 1, false, [&] {
-    require_model(s.m);
-    if (sensed.data()) require_sensors(s.m);
+    require_trajectory(s.m, sensed.data());
     return pull_back_twice(s.model, s.data, kept.data(), steps, {x.data(), sensed.data()},
                            {dx.data(), du.data(), dg.data(), {view(list), dp.data()}}, u.data(),
                            sizes.data(), {g.data(), p.data()}, back.data(), second.data());

@@ -89,9 +89,10 @@ using Wanted = std::vector<bool>;
 // are not wanted are not written.
 void linearize_into(nb::handle model, nb::handle data, nb::handle A, nb::handle B, nb::handle C,
                     nb::handle D, nb::handle Bf, nb::handle Df, bool run_forward, bool control,
-                    bool passive, const Wanted& wanted) {
+                    bool passive, const Wanted& wanted, bool open_histories) {
   const Pair pair(model, data);
-  const ModelView m = view_model(pair.model);
+  ModelView m = view_model(pair.model);
+  m.open_histories = open_histories;
   DataView d = view_data(pair.data);
   const Py_ssize_t nx = state_size(m), ns = m.nsensordata;
   Array a(A, "A", {nx, nx}, true), b(B, "B", {nx, m.nu}, true), c(C, "C", {ns, nx}, true),
@@ -101,7 +102,10 @@ void linearize_into(nb::handle model, nb::handle data, nb::handle A, nb::handle 
   const unsigned char* sensors = wanted.empty() ? nullptr : mask.data();
   run(model, [&] {
     require_model(m, {control, passive});
-    if (c.data() || dd.data() || df.data()) require_sensors(m, sensors);
+    if (c.data() || dd.data() || df.data()) {
+      require_sensors(m, sensors);
+      if (open_histories) require_open_histories(view_model(pair.model));
+    }
     require_state(m, d);
     if (run_forward) {
       forward(pair.model, pair.data);
@@ -128,7 +132,8 @@ void check_state(nb::handle model, nb::handle data, bool run_forward) {
 nb::object transition_into(nb::handle model, nb::handle data, nb::handle A, nb::handle B,
                            nb::handle C, nb::handle D, bool run_forward, nb::handle fallback) {
   if (fallback.is_none()) {
-    linearize_into(model, data, A, B, C, D, nb::none(), nb::none(), run_forward, false, false, {});
+    linearize_into(model, data, A, B, C, D, nb::none(), nb::none(), run_forward, false, false, {},
+                   false);
     return nb::none();
   }
   const ModelView m = view_model(model_address(model));
@@ -341,7 +346,7 @@ NB_MODULE(_core, module) {
   module.def("linearize_into", &linearize_into, arg("model").none(), arg("data").none(),
              arg("A") = none(), arg("B") = none(), arg("C") = none(), arg("D") = none(),
              arg("Bf") = none(), arg("Df") = none(), arg("forward") = true, arg("control") = false,
-             arg("passive") = false, arg("wanted") = Wanted());
+             arg("passive") = false, arg("wanted") = Wanted(), arg("open_histories") = false);
   module.def("check_state", &check_state, arg("model").none(), arg("data").none(), arg("forward"));
   module.def("transition", &transition_into, arg("model").none(), arg("data").none(),
              arg("A") = none(), arg("B") = none(), arg("C") = none(), arg("D") = none(),

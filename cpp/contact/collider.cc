@@ -71,6 +71,7 @@ class Converged {
     model_.enlarge_arena(kMoreArena);
     m_ = view_model(model_.address());
     m_.opt.enableflags = m.opt.enableflags;  // the caller may have removed flags from its view
+    m_.open_histories = m.open_histories;
     return m_;
   }
 

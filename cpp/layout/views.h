@@ -60,6 +60,9 @@ struct OptionView {
 struct ModelView {
   OptionView opt;
   const void* address;
+  // The controls that delayed actuators read are inputs of the step, and sensors with a history are
+  // differentiated as if the step computed them.                                         (ADJ-9)
+  bool open_histories = false;
   MUJACOBIAN_MODEL_FIELDS(MUJACOBIAN_MEMBER, MUJACOBIAN_MEMBER, MUJACOBIAN_MEMBER)
 };
 struct DataView {

@@ -99,7 +99,7 @@ const char* plugin_sensor_refusal(const ModelView& m, int sensor) {
 
 bool has_history(const ModelView& m, int sensor) {
   const bool delayed = m.sensor_delay[sensor] > 0 || m.sensor_interval[2 * sensor] > 0;
-  return m.sensor_history[2 * sensor] > 0 && delayed;
+  return m.sensor_history[2 * sensor] > 0 && delayed && !m.open_histories;
 }
 
 const char* sensor_refusal(const ModelView& m, int sensor) {

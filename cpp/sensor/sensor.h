@@ -32,7 +32,7 @@ bool senses_force(const ModelView& m);
 // its history buffer.
 bool is_held(const ModelView& m, const DataView& d, int sensor);
 
-// Returns whether values of the sensor may come from its history buffer.
+// Returns whether values of the sensor may come from its history buffer, which is not open.
 bool has_history(const ModelView& m, int sensor);
 
 // Returns why the sensor is not supported, null if it is.

@@ -12,6 +12,7 @@
 #include "layout/sleep.h"
 #include "layout/text.h"
 #include "sensor/sensor.h"
+#include "sensor/type.h"
 
 namespace mujacobian {
 namespace {
@@ -135,7 +136,7 @@ void require_model(const ModelView& m, KnownCallbacks known) {
 
 void require_no_history(const ModelView& m, bool sensors, const unsigned char* wanted) {
   constexpr const char* kReason =
-      "it is delayed, and derivatives through several steps do not contain its history";
+      "it is delayed, and neither planners nor identification contain its history";
   for (int a = 0; a < m.nactuator; a++) {
     if (m.actuator_delay[a] == 0) continue;
     throw Unsupported(element_name(m, object::kActuator, a), kReason);
@@ -143,6 +144,27 @@ void require_no_history(const ModelView& m, bool sensors, const unsigned char* w
   for (int s = 0; sensors && s < m.nsensor; s++) {
     if ((wanted && !wanted[s]) || !has_history(m, s)) continue;
     throw Unsupported(element_name(m, object::kSensor, s), kReason);
+  }
+}
+
+bool has_histories(const ModelView& m, bool sensors) {
+  bool any = false;
+  for (int a = 0; a < m.nactuator; a++) any |= m.actuator_delay[a] != 0;
+  for (int s = 0; sensors && s < m.nsensor; s++) any |= has_history(m, s);
+  return any;
+}
+
+void require_open_histories(const ModelView& m) {
+  for (int s = 0; s < m.nsensor; s++) {
+    if (m.sensor_delay[s] == 0 || !has_history(m, s)) continue;
+    if (m.sensor_cutoff[s] > 0 && !(sensor_type(m, s).flags & SensorType::kDistanceCutoff)) {
+      throw Unsupported(element_name(m, object::kSensor, s),
+                        "it is delayed and has a cutoff, which limits values that are not known");
+    }
+    if (m.opt.integrator == integrator::kRK4) {
+      throw Unsupported(element_name(m, object::kSensor, s),
+                        "it is delayed, and RK4 records it after its last stage");
+    }
   }
 }
 

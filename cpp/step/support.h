@@ -19,9 +19,16 @@ struct KnownCallbacks {
 // Throws Unsupported if A and B of this model cannot be exact. Called before mj_forward.
 void require_model(const ModelView& m, KnownCallbacks known = {});
 
-// Throws Unsupported if the model has an actuator or, with `sensors`, a wanted sensor whose delay
-// couples several steps. One step has a derivative, in which the history is constant.
+// Returns whether the model has an actuator or, with `sensors`, a sensor whose history couples
+// several steps.
+bool has_histories(const ModelView& m, bool sensors);
+
+// Throws Unsupported if there is such an actuator, or such a sensor that is wanted. One step has a
+// derivative, in which the history is constant.
 void require_no_history(const ModelView& m, bool sensors, const unsigned char* wanted = nullptr);
+
+// Throws Unsupported if histories of the sensors cannot be open.
+void require_open_histories(const ModelView& m);
 
 // Throws std::domain_error with the name of the field if MuJoCo cannot step this state.
 void require_state(const ModelView& m, const DataView& d);

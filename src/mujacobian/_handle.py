@@ -125,7 +125,8 @@ def _array(address: int, shape: list[int]) -> Array:
     if size == 0:
         return np.empty(shape)
     numbers = np.ctypeslib.as_array((ctypes.c_double * size).from_address(address))
-    return numbers.reshape(shape)
+    # the core requires the native type, which the one of ctypes only equals
+    return numbers.view(np.float64).reshape(shape)
 
 
 def _controls(host: HostRollout, states: Array) -> Array:

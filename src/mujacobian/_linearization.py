@@ -73,6 +73,7 @@ def linearize(
     sensors: bool = True,
     forces: bool = False,
     forward: bool = True,
+    history: bool = False,
     fallback: str | None = None,
 ) -> Linearization:
     """Return the exact Jacobians of one `mj_step` at the state in `data`.
@@ -87,6 +88,10 @@ def linearize(
       sensors: compute C and D (and Df), too.
       forces: compute Bf (and Df), too: the derivatives with respect to `qfrc_applied`.
       forward: run `mj_forward` first. Use False if you have just called it on this state.
+      history: append the samples in the histories of delayed actuators and, with `sensors`, of
+        sensors with a delay or an interval to the state: x = (q, v, act, samples), the oldest
+        sample first. By default the histories are constants, so that delayed controls have columns
+        of zeros in B. `fallback` must be None.
       fallback: "fd" replaces derivatives that do not exist in exact form by finite differences
         instead of raising an error: the rows of a sensor, or the whole step. `differenced` lists
         them with their estimated errors, and `fd_count` counts them. By default None.
@@ -99,6 +104,13 @@ def linearize(
       >>> mujacobian.linearize(model, mujoco.MjData(model)).A.shape
       (2, 2)
     """
+    if history:
+        from mujacobian._history_state import linearize_with_history  # it imports this module
+
+        if fallback is not None:
+            raise ArgumentError("fallback must be None with history=True")
+        require_model(model)
+        return linearize_with_history(model, data, sensors=sensors, forces=forces, forward=forward)
     if fallback is None:
         lin = linearize_without_selfcheck(
             model, data, sensors=sensors, forces=forces, forward=forward
@@ -132,10 +144,10 @@ def linearize_without_selfcheck(
     require_model(model)
     if _callbacks.current() is not _callbacks.NONE:
         return _linearize_closed_loop(model, data, sensors, forces, forward, wanted)
-    return _linearize(model, data, sensors, forces, forward, wanted)
+    return linearize_open_loop(model, data, sensors, forces, forward, wanted)
 
 
-def _linearize(
+def linearize_open_loop(
     model: mujoco.MjModel,
     data: mujoco.MjData,
     sensors: bool,
@@ -145,8 +157,13 @@ def _linearize(
     *,
     control: bool = False,
     passive: bool = False,
+    open_histories: bool = False,
 ) -> Linearization:
-    """Return the Jacobians of the open loop; `control` and `passive`: ignore these callbacks."""
+    """Return the Jacobians of the open loop; `control` and `passive`: ignore these callbacks.
+
+    With `open_histories`, the controls are those that delayed actuators read, and sensors with a
+    history are differentiated as if the step computed them.
+    """
     make = np.empty if wanted is None else np.zeros
     lin = allocate(model, make, sensors=sensors, forces=forces)
     _core.linearize_into(
@@ -162,6 +179,7 @@ def _linearize(
         control=control,
         passive=passive,
         wanted=wanted or (),
+        open_histories=open_histories,
     )
     return lin
 
@@ -213,7 +231,7 @@ def _linearize_closed_loop(
     if senses:
         wanted = (given & ~user).tolist()
     ctrl = data.ctrl.copy()  # mj_forward sets it to the result of the callback
-    lin = _linearize(
+    lin = linearize_open_loop(
         model, data, sensors, forces or passive, forward, wanted, control=control, passive=passive
     )
     A, B, C, D = lin.A, lin.B, lin.C, lin.D

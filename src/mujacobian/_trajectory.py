@@ -14,6 +14,7 @@ from mujacobian import _core
 from mujacobian._arguments import Array, count, shaped
 from mujacobian._differenced import may_difference
 from mujacobian._gradient import Adjoint, Gradient, SecondAdjoint, Segment
+from mujacobian._history import Histories, actuator_channels, sensor_channels
 from mujacobian._inputs import Inputs
 from mujacobian._manifold import Manifold, pull_poses
 from mujacobian._parameters import Parameters
@@ -115,6 +116,9 @@ class Trajectory:
             )
             return cast(Gradient, distributed)
 
+        histories = self._histories(window)
+        if sensed is not None:
+            sensed = histories.pull_sensors(sensed)
         core = None if self.params is None else self.params[0].core
         # differences are offered with respect to the state, controls and forces only
         rk4 = self.model.opt.integrator == int(mujoco.mjtIntegrator.mjINT_RK4)
@@ -128,6 +132,7 @@ class Trajectory:
         made = adjoint.gradient
         if refused is not None:
             made = replace(made, differenced=refused.differenced)
+        made = replace(made, controls=histories.pull_controls(made.controls))
         if not tangent:
             made = replace(made, state=manifold.lift(states[:, 0], made.state))
         if made.mocap is not None:
@@ -179,7 +184,10 @@ class Trajectory:
         moved[:, 0] = along if tangent else manifold.reduce(states[:, 0], along)
         sensed = np.zeros((n, T, self.model.nsensordata)) if sensors else None
         core = self._core_direction(params, self._chain(params))
-        self._push_direction(controls, core, moved, sensed)
+        histories = self._histories()
+        self._push_direction(histories.push_controls(controls), core, moved, sensed)
+        if sensed is not None:
+            sensed = histories.push_sensors(sensed)
         made = moved if tangent else manifold.push(states, moved)
         if self.is_batch:
             return made, sensed
@@ -244,6 +252,10 @@ class Trajectory:
         moved[:, 0] = moved_state if tangent else manifold.reduce(states[:, 0], moved_state)
         chain = self._chain(params)
         core, raw = self._core_direction(params, chain)
+        histories = self._histories()
+        controls = histories.push_controls(controls)
+        if sensed is not None:
+            sensed = histories.pull_sensors(sensed)
         self._push_direction(controls, (core, raw), moved, None)
 
         changes = None if tangent else manifold.curve(states, rows, moved)
@@ -253,6 +265,7 @@ class Trajectory:
         )
         self._each(lambda k, data: adjoint.pull_back(k, data, self.segments(k, data)))
         made = adjoint.product(is_batch=self.is_batch)
+        made = replace(made, controls=histories.pull_controls(made.controls))
         if not tangent:
             lifted = manifold.lift_product(
                 states[:, 0], adjoint.cotangents, made.state, moved_state
@@ -454,7 +467,9 @@ class Trajectory:
         states = self.states.reshape(n, T + 1, manifold.size)
         made = moved if tangent else manifold.push(states[:, :, None], moved)
         made = made.swapaxes(-1, -2)
-        read = None if sensed is None else sensed[..., chosen].swapaxes(-1, -2)
+        read = None
+        if sensed is not None:
+            read = self._histories().push_sensors(sensed.swapaxes(-1, -2))[:, :, chosen]
         if wrt == "state" and not tangent:
             made = manifold.lift(states[:, :1, None], made)
             read = None if read is None else manifold.lift(states[:, :1, None], read)
@@ -463,9 +478,15 @@ class Trajectory:
 
     def _refused(self, is_possible: bool) -> RefusedSteps | None:
         """Return the object that differences refused steps; None if they raise an error."""
-        if not is_possible or not may_difference(self.model, self.fallback):
+        # differences of a step do not see controls and sensors that act in others
+        coupled = bool(actuator_channels(self.model) or sensor_channels(self.model))
+        if not is_possible or coupled or not may_difference(self.model, self.fallback):
             return None
         return RefusedSteps(self.model, is_batch=self.is_batch)
+
+    def _histories(self, window: int | None = None) -> Histories:
+        """Return the histories of delayed actuators and sensors."""
+        return Histories(self.model, self.kept, self.steps, window)
 
     def _chosen_sensors(self, sensors: bool | Sequence[int]) -> list[int] | None:
         """Return the chosen entries of sensordata, or None if there are none."""

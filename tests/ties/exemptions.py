@@ -20,7 +20,7 @@ BOOKKEEPING = """
   actuation/actuation.cc:6 forces/fluid.cc:4 tree/inverse_dynamics.cc:2 actuation/force_law.cc:5
   actuation/motor.cc:12 forces/passive.cc:2 forces/passive.h:1 tree/dof_rows.cc:6
   forces/tendon.cc:6 tree/inertia.h:2 actuation/transmission.cc:5
-  step/batch.cc:2 step/integrator.h:1 step/runge_kutta.cc:3 step/support.cc:5
+  step/batch.cc:2 step/integrator.h:1 step/runge_kutta.cc:3 step/support.cc:6
   step/transition.cc:1 step/position_update.h:1 actuation/curvature.cc:3 spatial/jet.h:1
   tree/inverse_dynamics_hessian.cc:1 tree/spatial_lanes.h:1 spatial/packet.h:1
   second_order/hessian.cc:2
