@@ -184,3 +184,25 @@ def test_armature_of_a_wrapping_tendon_is_refused_as_in_mujoco():
     data = mujoco.MjData(model)
     with pytest.raises(mujacobian.UnsupportedFeatureError, match="cable"):
         mujacobian.linearize(model, data)
+
+
+def test_sites_opposite_one_another_around_a_sphere_raise():
+    """MuJoCo's test model tendon_wrap_sphere begins in such a state."""
+    model = mujoco.MjModel.from_xml_string("""
+      <mujoco>
+        <worldbody>
+          <site name="top" pos="0 0 1"/>
+          <geom name="ball" size=".1" pos="0 0 .5"/>
+          <body pos="0 0 .1"><freejoint/><geom size=".05"/><site name="low" pos="0 0 .05"/></body>
+        </worldbody>
+        <tendon>
+          <spatial name="rope" range="0 .8">
+            <site site="top"/><geom geom="ball"/><site site="low"/>
+          </spatial>
+        </tendon>
+      </mujoco>""")
+    data = mujoco.MjData(model)
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match=r"rope.*one line.*not unique"):
+        mujacobian.linearize(model, data)
+    data.qpos[0] = 1e-3
+    assert mujacobian.linearize(model, data).A.any()

@@ -211,8 +211,17 @@ const char* explain_failure(const ModelView& m, const DataView& d, const Contact
 const char* find_features(const ModelView& m, const DataView& d, const ContactView& contact,
                           const ContactGeometry* before, ContactGeometry& g) {
   const PairEntry* pair = find_pair(m, contact.geom.v);
+  PairEntry legacy;
   if (pair && pair->collider && (m.opt.disableflags & disable::kNativeCCD)) {
-    return "contacts of the legacy collider are not supported";
+    if (pair->contact == identify_height_field) {
+      return "height fields are not supported with the legacy collider (flag nativeccd)";
+    }
+    if (pair->contact != identify_convex) {
+      return "the result of the legacy collider (flag nativeccd) depends on where its iterations "
+             "along a curved geom stop";
+    }
+    legacy = {pair->first, pair->second, true, identify_portal, nullptr, nullptr};
+    pair = &legacy;
   }
   if (pair && !pair->contact) {
     return "one of its geoms is an SDF, and MuJoCo's descent along it stops before it converges";

@@ -22,6 +22,7 @@ Identify identify_boxes;                               // box_pair.cc
 Identify identify_convex, identify_nearest_convex;     // convex_pair.cc
 Identify identify_round_mesh, identify_nearest_round;  // round_mesh_pair.cc
 Identify identify_curved, identify_supports;           // curved_pair.cc
+Identify identify_portal;                              // portal_pair.cc: the legacy collider
 
 // A row of the table. The first row that contains both types is taken.
 struct PairEntry {

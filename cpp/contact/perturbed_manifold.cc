@@ -56,8 +56,9 @@ bool identify_perturbed(const ModelView& m, const DataView& d, const ContactView
                         const ContactGeometry* first, const FindFeatures& find,
                         ContactGeometry& g) {
   const int* id = contact.geom.v;
-  if (engine().version >= kMuJoCo317 || m.opt.disableflags & disable::kMultiCCD || !first)
-    return false;
+  const bool legacy = m.opt.disableflags & disable::kNativeCCD;
+  if (engine().version >= kMuJoCo317 && !legacy) return false;
+  if (m.opt.disableflags & disable::kMultiCCD || !first) return false;
   if (first->geom[0] != id[0] || first->geom[1] != id[1]) return false;
   if (is_round(m.geom_type[id[0]]) || is_round(m.geom_type[id[1]])) return false;
   PerturbedPoses poses(d, id);

@@ -1,6 +1,6 @@
-// More points of a pair before MuJoCo 3.17. If a pair touches in one point, MuJoCo turns both geoms
-// a little, in opposite directions, about this point and an axis of its frame. It adds the contact
-// that it then finds, with the distance of the first one. (CON-24)
+// More points of a pair before MuJoCo 3.17, and of the legacy collider. If a pair touches in one
+// point, MuJoCo turns both geoms a little, in opposite directions, about this point and an axis of
+// its frame. It adds the contact that it then finds, with the distance of the first one. (CON-24)
 #pragma once
 
 #include <functional>

@@ -11,17 +11,6 @@ constexpr double kOn = 1e-9;      // length below which a vector counts as zero
 constexpr double kLevel = 1e-13;  // the same for heights that are exact up to rounding
 constexpr int kRoom = 24;  // pairs at the same height, three unless edges or faces are parallel
 
-// Sets the weights of the pairs at the point nearest to the origin.                       (CON-21)
-void weigh(SimplexFeature& c) {
-  const SimplexBasis b = simplex_basis(c);
-  const Vec3 first = difference(c, 0);
-  c.weight[0] = 1;
-  for (int i = 0; i < b.size; i++) {
-    c.weight[i + 1] = -dot(b.dual[i], first);
-    c.weight[0] -= c.weight[i + 1];
-  }
-}
-
 // Distance of the nearest point from where fewer pairs determine it.
 double until_fewer(const SimplexFeature& c, const SimplexBasis& b) {
   if (b.size == 0) return INFINITY;
@@ -214,6 +203,16 @@ bool choose_pairs(const Candidates& candidates, const ContactGeometry& g, Accept
 }
 
 }  // namespace
+
+void weigh(SimplexFeature& c) {
+  const SimplexBasis b = simplex_basis(c);
+  const Vec3 first = difference(c, 0);
+  c.weight[0] = 1;
+  for (int i = 0; i < b.size; i++) {
+    c.weight[i + 1] = -dot(b.dual[i], first);
+    c.weight[0] -= c.weight[i + 1];
+  }
+}
 
 bool identify_simplex(const Vec3* vertices, int count, const Core& core, const PairSearch& search,
                       ContactGeometry& g) {

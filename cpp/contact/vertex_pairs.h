@@ -25,6 +25,9 @@ struct PairSearch {
   bool outermost;    // the contact is optimal; false if the collider stops early
 };
 
+// Sets the weights of the pairs at the point nearest to the origin.                       (CON-21)
+void weigh(SimplexFeature& c);
+
 // Finds the pairs that make the contact, each with one of `count` vertices of geom 0 and a vertex
 // of the core of geom 1. Returns false if there are none.
 bool identify_simplex(const Vec3* vertices, int count, const Core& core, const PairSearch& search,

@@ -197,6 +197,9 @@ struct LocalWrap {
   Triple<double> end[2];
 };
 
+// How well a branch must reproduce MuJoCo's points, relative to the size of the wrap.
+constexpr double kAgreement = 1e-10;
+
 // Returns the wrap with the branch that MuJoCo has chosen.
 LocalWrap find_branch(const ModelView& m, const DataView& d, int tendon, int index,
                       const Vec3 ends[2], const double* points) {
@@ -233,8 +236,14 @@ LocalWrap find_branch(const ModelView& m, const DataView& d, int tendon, int ind
   }
   double scale = std::fmax(geom.radius, std::fmax(norm(ends[0] - center), norm(ends[1] - center)));
   // tie: plane of a wrap
-  if (!(error <= 1e-10 * scale)) {
-    refuse(m, tendon, "the points where it touches a geom are not the expected ones");
+  if (!(error <= kAgreement * scale)) {
+    const Triple<double> across = cross(p, q);
+    const bool aligned =
+        !geom.cylinder && dot(across, across) <= kAgreement * dot(p, p) * dot(q, q);
+    refuse(m, tendon,
+           aligned ? "two of its sites and the center of a sphere are on one line, so that the "
+                     "plane of its wrap is not unique"
+                   : "the points where it touches a geom are not the expected ones");
   }
   return {geom, branch, frame, {p, q}};
 }

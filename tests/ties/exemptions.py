@@ -67,7 +67,8 @@ FEATURES = """
   contact/convex_pair.cc:24 contact/curved_pair.cc:11 contact/face_feature.cc:4 contact/geom.cc:3
   contact/height_field_pair.cc:9 contact/identification.cc:11 contact/pair_table.cc:1
   contact/parallel_features.cc:3 contact/perturbed_manifold.cc:2 contact/plane_pair.cc:2
-  contact/polytope.cc:24 contact/polytope.h:3 contact/prism.cc:4 contact/round_mesh_pair.cc:6
+  contact/polytope.cc:24 contact/polytope.h:3 contact/portal_pair.cc:8 contact/prism.cc:4
+  contact/round_mesh_pair.cc:6
   contact/segment_direction.cc:40 contact/segment_on_face.cc:2 contact/segment_point.cc:1
   contact/simplex_feature.cc:1 contact/sphere_pair.cc:6 contact/standing_cylinder.cc:6
   contact/support_feature.cc:2 contact/variation.cc:3 contact/vertex_pairs.cc:18
@@ -79,7 +80,7 @@ NUMERICS = """
   constraint/rounding.cc:7 contact/collider.cc:22 contact/recollision.cc:3
   dynamics/convergence.cc:12
   dynamics/convergence.h:3 linear/lu.cc:5 tree/inertia.cc:2
-  actuation/motor.cc:1 forces/wrap.cc:5 spatial/dual.h:1 spatial/jet.h:2 spatial/rotation.h:1
+  actuation/motor.cc:1 forces/wrap.cc:6 spatial/dual.h:1 spatial/jet.h:2 spatial/rotation.h:1
   second_order/turn.h:1 step/diagnostics.cc:8 step/integrator.cc:9 step/inverse.cc:1
 """
 # They belong to the iterations of the solver, which end at the same optimum.
