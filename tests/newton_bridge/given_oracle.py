@@ -26,6 +26,7 @@ class GivenOracle(Oracle):
         self.materials = [getattr(made, name).numpy()[:used].astype(float) for name in MATERIALS]
         self.shapes = np.column_stack([made.dim.numpy(), made.geom.numpy()])[:used]
         self.normal = contacts.rigid_contact_normal.numpy()[:used].astype(float)
+        self.rounding = 0.0, 0.0  # of distances and positions in a step in single precision
         self.sides = []
         for side in "01":
             shape = getattr(contacts, f"rigid_contact_shape{side}").numpy()[:used]
@@ -49,7 +50,8 @@ class GivenOracle(Oracle):
             surfaces.append(surface)
             thickness = thickness + thick - margin
         distance = (self.normal * (ends[1] - ends[0])).sum(axis=1) - thickness
-        return distance, 0.5 * (surfaces[0] + surfaces[1])
+        position = 0.5 * (surfaces[0] + surfaces[1])
+        return distance + self.rounding[0], position + self.rounding[1]
 
     def given_step(self, q, v, u, body_q, dt):
         """Return the next q and v."""
