@@ -31,16 +31,9 @@ def taped_step(solver, before, after, control, dt=DT):
     return tape
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"enable_sleeping": True}, "sleep"),
-        ({"use_mujoco_contacts": False, "use_mujoco_cpu": True}, "use_mujoco_contacts=False"),
-    ],
-)
-def test_options(pendulum, options, words):
-    with pytest.raises(UnsupportedFeatureError, match=words):
-        DifferentiableMuJoCo(pendulum, **options)
+def test_given_contacts_in_c(pendulum):
+    with pytest.raises(UnsupportedFeatureError, match="use_mujoco_contacts=False"):
+        DifferentiableMuJoCo(pendulum, use_mujoco_contacts=False, use_mujoco_cpu=True)
 
 
 def test_several_worlds_in_c():
@@ -122,19 +115,6 @@ def test_control_and_states(pendulum):
         solver.linearize(before, control, DT, world=1)
     with pytest.raises(ValueError, match="B has no columns of 'wind'"):
         solver.linearize(before, control, DT).block("wind")
-
-
-def test_sleeping_that_the_model_asks_for():
-    b = scenes.Builder()
-    b.add_mjcf(
-        """<mujoco><option><flag sleep="enable"/></option>
-        <worldbody><body><freejoint/><geom size="0.1"/></body></worldbody></mujoco>"""
-    )
-    model = b.finalize(requires_grad=True)
-    with pytest.raises(UnsupportedFeatureError, match=r"sleeping.*enable_sleeping=False"):
-        DifferentiableMuJoCo(model)
-    solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True, enable_sleeping=False)
-    assert not solver.mj_model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_SLEEP
 
 
 def test_captured_steps(pendulum):

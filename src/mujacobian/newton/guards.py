@@ -46,14 +46,6 @@ _FULL = (int(mujoco.mjtWarning.mjWARN_CONTACTFULL), int(mujoco.mjtWarning.mjWARN
 
 def require_options(model: newton.Model, options: dict[str, Any]) -> None:
     """Raise for solver options and joints that are not supported."""
-    sleeping = options.get("enable_sleeping")
-    if sleeping is None:
-        array = array_of(model, "mujoco.enable_sleeping")
-        sleeping = array is not None and array.numpy().any()
-    if sleeping:
-        raise UnsupportedFeatureError(
-            "sleeping", "islands that sleep have no derivative: use enable_sleeping=False"
-        )
     if options.get("use_mujoco_cpu") and not options.get("use_mujoco_contacts", True):
         raise UnsupportedFeatureError(
             "use_mujoco_contacts=False with use_mujoco_cpu=True",
@@ -111,6 +103,25 @@ def refuse_given_contacts(given: bool) -> None:
         raise UnsupportedFeatureError(
             "linearize with use_mujoco_contacts=False",
             "contacts of Newton depend on body_q, which is no input of a linearization: use a tape",
+        )
+
+
+def refuse_sleep(solver: newton.solvers.SolverMuJoCo) -> None:
+    """Raise if a tree sleeps, before a step or after it."""
+    if not solver.enable_sleeping:
+        return
+    asleep = np.argwhere(solver.mjw_data.tree_asleep.numpy() >= 0)
+    if len(asleep):
+        world, tree = asleep[0].tolist()
+        body = solver.mjc_body_to_newton.numpy()[world, solver.mj_model.tree_bodyadr[tree]]
+        raise UnsupportedFeatureError(
+            f'sleep of body "{solver.model.body_label[body]}" in world {world}',
+            "a body that sleeps has no derivative: use enable_sleeping=False, or a smaller"
+            " sleep_tolerance",
+        )
+    if solver.nvmax < solver.mj_model.nv:
+        raise UnsupportedFeatureError(
+            f"nvmax={solver.nvmax}", f"nothing sleeps, so a step needs {solver.mj_model.nv} dofs"
         )
 
 

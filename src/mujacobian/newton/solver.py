@@ -117,6 +117,7 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
             if tape is not None:
                 guards.refuse_capture(self.model)
                 guards.require_contacts(self, contacts)
+                guards.refuse_sleep(self)
                 taken = TapedStep(
                     self._current_snapshot(), self, state_in, control, contacts, dt, before,
                     self._step,
@@ -124,6 +125,7 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
             super().step(state_in, state_out, control, contacts, dt, **options)
             if tape is None or taken is None:
                 return
+            guards.refuse_sleep(self)
             taken.finish(self, state_out, options.get("observables"))
             self._last, self._last_tape = taken, tape
         if taken.arrays or before is not None:
@@ -211,6 +213,7 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
         if not 0 <= world < worlds:
             raise ArgumentError(f"world must be between 0 and {worlds - 1}, got {world}")
         guards.refuse_given_contacts(self._takes_contacts)
+        guards.refuse_sleep(self)
         with suspended_tape():
             return linearize_world(
                 self._current_snapshot(),

@@ -135,6 +135,7 @@ class TorchStep:
         """Take a step; return the coordinates and velocities, and what the gradient needs."""
         solver = self.solver
         with suspended_tape():
+            guards.refuse_sleep(solver)
             snapshot = solver._current_snapshot()
             write(self._before.joint_q, given["joint_q"])
             write(self._before.joint_qd, given["joint_qd"])
@@ -146,6 +147,7 @@ class TorchStep:
             newton.solvers.SolverMuJoCo.step(
                 solver, self._before, self._after, self._control, None, dt
             )
+            guards.refuse_sleep(solver)
             pairs = np.zeros((self._worlds, 1))
             if watch is not None:
                 watch.judge()

@@ -53,8 +53,9 @@ class Worlds:
             values = values_of(solver)
             write(model, of_world(values, 0))
         # derivatives are those of converged solvers and colliders, even if the simulation's stop
-        # early
+        # early, and of steps in which nothing sleeps
         converge(model)
+        model.opt.enableflags &= ~int(mujoco.mjtEnableBit.mjENBL_SLEEP)
         if given_contacts:
             _separate_geoms(model)
         self._store(model, values)
