@@ -72,6 +72,7 @@ def measure(name: str, model: newton.Model) -> list[str]:
     for _ in range(SETTLING):
         plain.step(before, after, control, None, DT)
         before, after = after, before
+    native = DifferentiableMuJoCo(model, use_mujoco_cpu=True, parameters=())
     solver = DifferentiableMuJoCo(model, parameters=())
     resident = _resident()
     tape = wp.Tape()
@@ -94,22 +95,25 @@ def measure(name: str, model: newton.Model) -> list[str]:
 
     backward()
     used = _resident() - resident
-    step, on_tape, back = _best(
-        lambda: plain.step(before, after, control, None, DT), taped, backward
+    step, in_c, on_tape, back = _best(
+        lambda: plain.step(before, after, control, None, DT),
+        lambda: native.step(before, after, control, None, DT),
+        taped,
+        backward,
     )
     contacts = int(solver.mjw_data.nacon.numpy()[0])
     begin = time.perf_counter()
     notified()
     notify = time.perf_counter() - begin
     return [
-        f"{name}, {contacts} contacts", f"{step:.1f}", f"{on_tape:.1f}", f"{back:.1f}",
-        f"{back / step:.2f}", f"{notify:.2f}", f"{used:.0f}",
+        f"{name}, {contacts} contacts", f"{step:.1f}", f"{in_c:.1f}", f"{on_tape:.1f}",
+        f"{back:.1f}", f"{back / step:.2f}", f"{notify:.2f}", f"{used:.0f}",
     ]  # fmt: skip
 
 
 HEAD = [
-    "worlds", "`SolverMuJoCo.step` [ms]", "on a tape [ms]", "backward [ms]", "backward / step",
-    "`notify_model_changed` [s]", "memory [MB]",
+    "worlds", "`SolverMuJoCo.step` [ms]", "in MuJoCo C [ms]", "on a tape [ms]", "backward [ms]",
+    "backward / step", "`notify_model_changed` [s]", "memory [MB]",
 ]  # fmt: skip
 
 

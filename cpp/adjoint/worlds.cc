@@ -48,6 +48,10 @@ void require_room(const DataView& before, const DataView& after) {
   }
 }
 
+bool any_full(const DataView& d) {
+  return d.warning.v[warning::kContactFull].number || d.warning.v[warning::kConstraintFull].number;
+}
+
 std::uint64_t hash_pairs(const DataView& d) {
   std::uint64_t sum = 0;
   for (int k = 0; k < d.ncon; k++) {
@@ -81,6 +85,20 @@ std::uint64_t pair_hash(int geom0, int geom1) {
   return x ^ (x >> 29);
 }
 
+void* Worlds::load(int thread, int world, const double* start) {
+  const void* model = models_[thread];
+  for (const WorldField& field : fields_) {
+    std::memcpy(field.target[thread],
+                field.values + static_cast<std::ptrdiff_t>(world) * field.size,
+                field.size * sizeof(double));
+  }
+  OwnedData& data = spaces_[thread].data;
+  if (!data) data = make_data(model);
+  const int nstate = engine().mj_stateSize(model, engine().integration_spec);
+  engine().mj_setState(model, data.get(), row(start, world, nstate), engine().integration_spec);
+  return data.get();
+}
+
 void Worlds::pull_world(int thread, int world, const WorldInputs& in, const ParameterList& params,
                         const WorldCotangents& out) {
   const void* model = models_[thread];
@@ -88,18 +106,9 @@ void Worlds::pull_world(int thread, int world, const WorldInputs& in, const Para
   double* cotangent = out.state + static_cast<std::ptrdiff_t>(world) * nx;
   if (std::all_of(cotangent, cotangent + nx, [](double x) { return x == 0; })) return;
 
-  // the model and the state of this world
-  for (const WorldField& field : fields_) {
-    std::memcpy(field.target[thread],
-                field.values + static_cast<std::ptrdiff_t>(world) * field.size,
-                field.size * sizeof(double));
-  }
+  void* data = load(thread, world, in.start);
   const ModelView m = without_sleep(view_model(model));  // after its options have been set
   Workspace& space = spaces_[thread];
-  if (!space.data) space.data = make_data(model);
-  void* data = space.data.get();
-  const int nstate = engine().mj_stateSize(model, engine().integration_spec);
-  engine().mj_setState(model, data, row(in.start, world, nstate), engine().integration_spec);
   const DataView before = view_data(data);
   require_state(m, before);
   if (in.contacts) {
@@ -131,17 +140,15 @@ void Worlds::pull_world(int thread, int world, const WorldInputs& in, const Para
   if (out.center) pull_centers(m, d, wrench, row(out.center, world, 3 * m.nbody));
 }
 
-std::optional<BatchFailure> Worlds::pull_back(const WorldInputs& in, const ParameterList& params,
-                                              const WorldCotangents& out) {
-  require_model(without_sleep(view_model(model())));
-  std::atomic<int> next{0}, last{in.n};
+std::optional<BatchFailure> Worlds::for_each(int n, const std::function<void(int, int)>& work) {
+  std::atomic<int> next{0}, last{n};
   std::mutex mutex;
   std::optional<BatchFailure> failure;
   auto some = [&](int thread) {
     for (int world = next++; world < last; world = next++) {
       try {
         if (thread == 0) poll_interrupt();
-        pull_world(thread, world, in, params, out);
+        work(thread, world);
       } catch (const std::exception&) {
         const std::lock_guard lock(mutex);
         // the memory of MuJoCo may be in any state after an error
@@ -152,8 +159,28 @@ std::optional<BatchFailure> Worlds::pull_back(const WorldInputs& in, const Param
       }
     }
   };
-  run_shared(some, std::min(in.n, static_cast<int>(models_.size())));
+  run_shared(some, std::min(n, static_cast<int>(models_.size())));
   return failure;
+}
+
+std::optional<BatchFailure> Worlds::pull_back(const WorldInputs& in, const ParameterList& params,
+                                              const WorldCotangents& out) {
+  require_model(without_sleep(view_model(model())));
+  return for_each(in.n, [&](int thread, int world) { pull_world(thread, world, in, params, out); });
+}
+
+std::optional<BatchFailure> Worlds::step(int n, const double* start, double* next,
+                                         std::int32_t* outcome) {
+  const int spec = engine().integration_spec, nstate = engine().mj_stateSize(model(), spec);
+  return for_each(n, [&](int thread, int world) {
+    const void* model = models_[thread];
+    void* data = load(thread, world, start);
+    DataView after;
+    const bool regular = mujacobian::step(model, data, after);
+    engine().mj_getState(model, data, row(next, world, nstate), spec);
+    outcome[world] = !regular ? kDiverged : any_full(after) ? kFull : kRegular;
+    if (outcome[world] != kRegular) reset(model, data);  // clear the warnings
+  });
 }
 
 }  // namespace mujacobian

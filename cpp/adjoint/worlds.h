@@ -1,8 +1,9 @@
-// Reverse mode through one step of many worlds. All worlds have the same model, except for the
-// numbers of some of its fields.
+// One step of many worlds, and reverse mode through it. All worlds have the same model, except for
+// the numbers of some of its fields.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -46,6 +47,10 @@ struct WorldCotangents {
   std::uint64_t* pairs;
 };
 
+// The outcomes of a step: MuJoCo may detect NaN or diverging values, or have no room for all
+// contacts or constraints.
+inline constexpr std::int32_t kRegular = 0, kDiverged = 1, kFull = 2;
+
 // Returns a hash of a pair of geoms, whose order does not matter. Python computes the same.
 std::uint64_t pair_hash(int geom0, int geom1);
 
@@ -62,6 +67,10 @@ class Worlds {
   std::optional<BatchFailure> pull_back(const WorldInputs& in, const ParameterList& params,
                                         const WorldCotangents& out);
 
+  // Takes a step of n worlds from `start` to `next`, both mjSTATE_INTEGRATION of each world, and
+  // sets the outcome of each world.
+  std::optional<BatchFailure> step(int n, const double* start, double* next, std::int32_t* outcome);
+
  private:
   // Memory of one thread.
   struct Workspace {
@@ -70,6 +79,12 @@ class Worlds {
     std::vector<ContactView> contacts;
     std::vector<double> force;
   };
+
+  // Calls work(thread, world) for n worlds, in all threads.
+  std::optional<BatchFailure> for_each(int n, const std::function<void(int, int)>& work);
+
+  // Sets the numbers of a world in the model of a thread, and its state. Returns the mjData.
+  void* load(int thread, int world, const double* start);
 
   void pull_world(int thread, int world, const WorldInputs& in, const ParameterList& params,
                   const WorldCotangents& out);

@@ -18,6 +18,7 @@ namespace {
 using Numbers = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
 using Doubles = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
 using Integers = nb::ndarray<const std::int32_t, nb::c_contig, nb::device::cpu>;
+using Outcomes = nb::ndarray<std::int32_t, nb::c_contig, nb::device::cpu>;
 using Hashes = nb::ndarray<std::uint64_t, nb::c_contig, nb::device::cpu>;
 
 // The address of the first number of an array, after a check of its size; null for None.
@@ -82,12 +83,27 @@ struct WorldsObject {
                               data(pairs, "pairs", n)};
     std::optional<BatchFailure> failure;
     run([&] { failure = core->pull_back(in, view(list), out); });
-    if (failure) {
-      std::string where = "step " + std::to_string(number) + ": ";
-      if (n > 1) where = "world " + std::to_string(failure->index) + ", " + where;
-      raise(failure->error, where);
-    }
+    raise_failure(failure, n, number);
     report_notices(models[0]);
+  }
+
+  void step(const Numbers& start, const Doubles& next, const Outcomes& outcome, int number) {
+    const std::size_t n = start.shape(0);
+    const std::size_t size = n * engine().mj_stateSize(core->model(), engine().integration_spec);
+    const double* from = data(start, "start", size);
+    double* to = data(next, "next", size);
+    std::int32_t* outcomes = data(outcome, "outcome", n);
+    std::optional<BatchFailure> failure;
+    run([&] { failure = core->step(static_cast<int>(n), from, to, outcomes); });
+    raise_failure(failure, n, number);
+  }
+
+ private:
+  static void raise_failure(const std::optional<BatchFailure>& failure, std::size_t n, int number) {
+    if (!failure) return;
+    std::string where = "step " + std::to_string(number) + ": ";
+    if (n > 1) where = "world " + std::to_string(failure->index) + ", " + where;
+    raise(failure->error, where);
   }
 };
 
@@ -98,6 +114,8 @@ void bind_worlds(nb::module_& module) {
   module.def("pair_hash", &pair_hash, arg("geom0"), arg("geom1"));
   module.attr("CONTACT_FIELDS") = kContactFields;
   module.attr("CONTACT_NUMBERS") = kContactNumbers;
+  module.attr("STEP_DIVERGED") = kDiverged;
+  module.attr("STEP_FULL") = kFull;
   nb::class_<WorldsObject>(module, "Worlds")
       .def(nb::init<std::vector<nb::object>, std::vector<Numbers>,
                     std::vector<std::vector<Doubles>>>(),
@@ -105,7 +123,8 @@ void bind_worlds(nb::module_& module) {
       .def("pull_back", &WorldsObject::pull_back, arg("start"), arg("parameters"), arg("state"),
            arg("ctrl"), arg("force"), arg("wrench").none(), arg("center").none(), arg("params"),
            arg("actuation").none(), arg("pairs").none(), arg("contacts").none(),
-           arg("geoms").none(), arg("first").none(), arg("d_contacts").none(), arg("number"));
+           arg("geoms").none(), arg("first").none(), arg("d_contacts").none(), arg("number"))
+      .def("step", &WorldsObject::step, arg("start"), arg("next"), arg("outcome"), arg("number"));
 }
 
 }  // namespace mujacobian

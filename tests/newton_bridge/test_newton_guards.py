@@ -36,15 +36,6 @@ def test_given_contacts_in_c(pendulum):
         DifferentiableMuJoCo(pendulum, use_mujoco_contacts=False, use_mujoco_cpu=True)
 
 
-def test_several_worlds_in_c():
-    world, b = scenes.Builder(), scenes.Builder()
-    scenes.add_tree(world)
-    b.add_world(world)
-    b.add_world(world)
-    with pytest.raises(UnsupportedFeatureError, match="2 worlds"):
-        DifferentiableMuJoCo(b.finalize(requires_grad=True), use_mujoco_cpu=True)
-
-
 @pytest.mark.parametrize("kind", ["distance", "rod"])
 def test_joints_that_newton_refuses(kind):
     b = scenes.Builder()

@@ -134,7 +134,11 @@ class Exact:
 
     def value(self, name, change):
         """Return the weighted sum and the branches of all steps."""
-        x, o, weights = {**self.base, name: self.base[name] + change}, self.oracle, self.frame.weights
+        x, o, weights = (
+            {**self.base, name: self.base[name] + change},
+            self.oracle,
+            self.frame.weights,
+        )
         o.branches = []
         q, v = x["joint_q"], x["joint_qd"]
         for o.rounding, dq, dv in self.added:
@@ -160,7 +164,8 @@ def test_gradient(robot, monkeypatch):
             branches.append([end[1] for end in ends])
         short, usual = slopes.values()
         switches = any(each != here[1] for each in branches[1])
-        print(f"{robot}, {name}: error {abs(got - short) / size:.1e}, of a usual difference"
-              f" {abs(got - usual) / size:.1e}{', which switches rows' if switches else ''}")  # fmt: skip
+        errors = [abs(got - slope) / size for slope in (short, usual)]
+        kind = "usual difference, which switches rows," if switches else "usual difference"
+        print(f"{robot}, {name}: error {errors[0]:.1e}, {kind} {errors[1]:.1e}")
         assert all(each == here[1] for each in branches[0])
-        assert abs(got - short) < TOLERANCE * size
+        assert errors[0] < TOLERANCE

@@ -15,6 +15,7 @@ from mujacobian.newton.contacts import Pairs, found_by_warp
 from mujacobian.newton.given_contacts import ContactCotangents, GivenContacts, add_rows
 from mujacobian.newton.host import add_gradient, by_world, take_gradient
 from mujacobian.newton.inputs import arrays
+from mujacobian.newton.native import NativeWorlds
 from mujacobian.newton.snapshot import InputCotangents, Snapshot
 
 
@@ -30,10 +31,10 @@ class TapedStep:
         contacts: newton.Contacts | None,
         dt: float,
         before: TapedStep | None,
-        number: int,
+        watch: guards.Watch | NativeWorlds | None,
     ) -> None:
         # with update_data_interval > 1, some steps begin with MuJoCo's own coordinates
-        interval = solver.update_data_interval
+        number, interval = solver._step, solver.update_data_interval
         self.carried = interval == 0 or number % interval != 0
         self.snapshot, self.dt, self.number = snapshot, dt, number
         # the step that produced the activations and carried coordinates; the tape keeps it alive
@@ -45,7 +46,7 @@ class TapedStep:
         W = snapshot.coordinates.worlds
         self.at = snapshot.coordinates.start(*(by_world(each, W) for each in self.start))
         self.given = {name: by_world(array, W) for name, array in self.inputs.items()}
-        self.watch = guards.Watch(solver.mj_data) if solver.use_mujoco_cpu else None
+        self.watch = watch  # of steps by MuJoCo C
         self.rows = snapshot.rows(self.at, self.given, snapshot.hidden(solver, self.carried))
         # cotangents of the state of MuJoCo that the next step continues
         model = snapshot.worlds.models[0]

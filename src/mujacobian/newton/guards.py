@@ -51,11 +51,6 @@ def require_options(model: newton.Model, options: dict[str, Any]) -> None:
             "use_mujoco_contacts=False with use_mujoco_cpu=True",
             "MuJoCo C finds its own contacts: use mujoco_warp, which also runs on the CPU",
         )
-    if options.get("use_mujoco_cpu") and model.world_count > 1:
-        raise UnsupportedFeatureError(
-            f"use_mujoco_cpu=True with {model.world_count} worlds",
-            "Newton simulates the first world only: use mujoco_warp, which also runs on the CPU",
-        )
     for joint, kind in enumerate(model.joint_type.numpy().tolist()):
         if kind in _REFUSED_JOINTS:
             raise UnsupportedFeatureError(
@@ -135,11 +130,36 @@ def refuse_capture(model: newton.Model) -> None:
         )
 
 
-def observed(state: newton.State, observables: object) -> list[tuple[str, wp.array]]:
-    """Return the observables of a step that require gradients, with their names."""
+def refuse_native(solver: newton.solvers.SolverMuJoCo) -> None:
+    """Raise for what MuJoCo C and Newton cannot do with several worlds."""
+    if solver.enable_sleeping:
+        raise UnsupportedFeatureError(
+            "enable_sleeping with use_mujoco_cpu=True", "Newton's sleeping needs mujoco_warp"
+        )
+
+
+def refuse_native_step(model: newton.Model, state: newton.State, observables: object) -> None:
+    """Raise for outputs that Newton would read from mujoco_warp, and for a captured step."""
+    if model.device.is_capturing:
+        raise UnsupportedFeatureError(
+            "a captured step with use_mujoco_cpu=True", "a graph does not replay work of the host"
+        )
+    for name, _ in _outputs(state, observables):
+        raise UnsupportedFeatureError(
+            f"{name} with several worlds and use_mujoco_cpu=True", "mujoco_warp computes it"
+        )
+
+
+def _outputs(state: newton.State, observables: object) -> list[tuple[str, wp.array]]:
+    """Return the observables that a step computes, with their names."""
     owners = (state, getattr(state, "mujoco", None), observables)
     found = [(name, getattr(owner, name, None)) for owner in owners for name in _OBSERVED]
-    return [(name, array) for name, array in found if array is not None and array.requires_grad]
+    return [(name, array) for name, array in found if array is not None]
+
+
+def observed(state: newton.State, observables: object) -> list[tuple[str, wp.array]]:
+    """Return the observables of a step that require gradients, with their names."""
+    return [(name, array) for name, array in _outputs(state, observables) if array.requires_grad]
 
 
 def refuse_observed(arrays: list[tuple[str, wp.array]]) -> None:
@@ -193,6 +213,21 @@ def require_finite(*results: np.ndarray) -> None:
         raise MujacobianError("the step diverges: its result contains NaN or infinite values")
 
 
+def refuse_full_memory(where: str = "") -> None:
+    """Raise because MuJoCo C dropped contacts or constraints."""
+    raise MujacobianError(
+        f"{where}MuJoCo C has no room for all contacts or constraints, so it dropped some. Newton"
+        " has no option for the memory of MuJoCo C: let fewer shapes collide"
+    )
+
+
+def refuse_divergence(where: str = "") -> None:
+    """Raise because MuJoCo C reset a state."""
+    raise MujacobianError(
+        f"{where}the step diverges: MuJoCo detected NaN or diverging values and reset the state"
+    )
+
+
 class Watch:
     """The warnings that MuJoCo C adds in one step."""
 
@@ -208,11 +243,6 @@ class Watch:
         if not more.any():
             return
         if more[list(_FULL)].any():
-            raise MujacobianError(
-                "MuJoCo C has no room for all contacts or constraints, so it dropped some. Newton"
-                " has no option for the memory of MuJoCo C: let fewer shapes collide"
-            )
+            refuse_full_memory()
         if more[list(_DIVERGED)].any():
-            raise MujacobianError(
-                "the step diverges: MuJoCo detected NaN or diverging values and reset the state"
-            )
+            refuse_divergence()

@@ -61,7 +61,7 @@ class Snapshot:
     ) -> None:
         model = solver.model
         self.contacts_agree = True  # False after the first warning, which is shown once
-        self.worlds = Worlds(solver, given_contacts)
+        self.worlds = Worlds(solver, given_contacts=given_contacts)
         gravcomp = np.broadcast_to(
             self.worlds.values("body_gravcomp"), (maps.worlds, solver.mj_model.nbody)
         )
@@ -82,7 +82,7 @@ class Snapshot:
         self.materials = (
             ContactMaterials(solver, self.worlds, self.parameters) if given_contacts else None
         )
-        self._state = _state_fields(solver.mj_model)
+        self._state = state_fields(solver.mj_model)
 
     @property
     def state_size(self) -> int:
@@ -193,7 +193,7 @@ class Snapshot:
         warn_of_difference(warp, data, world, number)
 
 
-def _state_fields(model: mujoco.MjModel) -> list[tuple[str, slice]]:
+def state_fields(model: mujoco.MjModel) -> list[tuple[str, slice]]:
     """Return the fields of mjSTATE_INTEGRATION and their columns, in sequence."""
     found, first = [], 0
     for kind in mujoco.mjtState.__members__.values():

@@ -14,6 +14,7 @@ from mujacobian.newton import guards, mirror
 from mujacobian.newton.adjoint import TapedReset, TapedStep
 from mujacobian.newton.internals import Maps, read_maps, require_versions, suspended_tape
 from mujacobian.newton.linearization import NewtonLinearization, linearize_world
+from mujacobian.newton.native import NativeWorlds
 from mujacobian.newton.parameters import array_of
 from mujacobian.newton.selection import select
 from mujacobian.newton.snapshot import Snapshot
@@ -35,7 +36,7 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
         `UnsupportedFeatureError`. `finalize(requires_grad=True)` makes all arrays require
         gradients, but the gradients of unsupported arrays stay zero.
       **options: keyword arguments of `SolverMuJoCo`. With `use_mujoco_cpu=True`, MuJoCo C
-        simulates a single world in double precision. Otherwise mujoco_warp simulates all worlds.
+        simulates all worlds in double precision. Otherwise mujoco_warp simulates them.
         The gradients are then those of MuJoCo C at the states that mujoco_warp reaches, computed
         in double precision on the host.
 
@@ -58,6 +59,7 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
     # None while the constructor of SolverMuJoCo runs, which already calls notify_model_changed
     _maps: Maps | None = None
     _snapshot: Snapshot | None = None
+    _native: NativeWorlds | None = None  # if MuJoCo C simulates several worlds
     # the last taped step and its tape; the next step passes the cotangent of activations to it
     _last: TapedStep | None = None
     _last_tape: wp.Tape | None = None
@@ -71,10 +73,16 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
     ) -> None:
         require_versions()
         guards.require_options(model, options)
+        # Newton converts coordinates of several worlds only for mujoco_warp
+        self._in_c = bool(options.get("use_mujoco_cpu")) and model.world_count > 1
+        if self._in_c:
+            options |= {"use_mujoco_cpu": False, "separate_worlds": True}
         if parameters is not None:
             guards.require_parameters(model, tuple(parameters))
         with suspended_tape():
             super().__init__(model, **options)
+        if self._in_c:
+            guards.refuse_native(self)
         self._maps = read_maps(self)
         self._wanted = select(model, self._maps, self.mj_model, parameters)
         self._without = guards.without_gradient(model, self._wanted)
@@ -114,13 +122,15 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
         with suspended_tape() as tape:
             before = self._last if tape is self._last_tape else None
             self._last = self._last_tape = taken = None
+            if self._in_c:
+                guards.refuse_native_step(self.model, state_out, options.get("observables"))
             if tape is not None:
                 guards.refuse_capture(self.model)
                 guards.require_contacts(self, contacts)
                 guards.refuse_sleep(self)
                 taken = TapedStep(
                     self._current_snapshot(), self, state_in, control, contacts, dt, before,
-                    self._step,
+                    self._watch(),
                 )  # fmt: skip
             super().step(state_in, state_out, control, contacts, dt, **options)
             if tape is None or taken is None:
@@ -176,7 +186,7 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
             super().notify_model_changed(flags)
             if self._maps is None:
                 return
-            self._snapshot = None
+            self._snapshot = self._native = None
             self._without = guards.without_gradient(self.model, self._wanted)
             if not self.use_mujoco_cpu:
                 return
@@ -224,6 +234,36 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
                 world,
                 tangent=coords == "tangent",
             )
+
+    def update_contacts(self, contacts: newton.Contacts, state: newton.State | None = None) -> None:
+        """Copy the contacts of mujoco_warp, like `SolverMuJoCo.update_contacts`.
+
+        Args:
+          contacts: contacts of Newton, which are written.
+          state: state after the step.
+        """
+        if self._in_c:
+            raise NotImplementedError("MuJoCo C does not pass its contacts to Newton")
+        super().update_contacts(contacts, state)
+
+    def _mujoco_warp_step(self) -> None:
+        """Take a step of the data of mujoco_warp. Newton calls this."""
+        if self._in_c:
+            self._native_worlds().step()
+        else:
+            super()._mujoco_warp_step()
+
+    def _native_worlds(self) -> NativeWorlds:
+        """Return the models for steps by MuJoCo C, made again after an edit."""
+        if self._native is None:
+            self._native = NativeWorlds(self)
+        return self._native
+
+    def _watch(self) -> guards.Watch | NativeWorlds | None:
+        """Return what judges the next step, if MuJoCo C takes it."""
+        if self._in_c:
+            return self._native_worlds()
+        return guards.Watch(self.mj_data) if self.use_mujoco_cpu else None
 
     def _current_snapshot(self) -> Snapshot:
         """Return the snapshot of the model, made again after an edit or a change of parameters."""

@@ -143,7 +143,7 @@ class TorchStep:
                 write(self._arrays[name], values)
             at = self._start(snapshot, given)
             rows = snapshot.rows(at, self._values(given), snapshot.hidden(solver))
-            watch = guards.Watch(solver.mj_data) if solver.use_mujoco_cpu else None
+            watch = solver._watch()
             newton.solvers.SolverMuJoCo.step(
                 solver, self._before, self._after, self._control, None, dt
             )
@@ -184,7 +184,7 @@ class TorchStep:
         y = np.concatenate(c.pull_result(qpos, qvel, d_q, d_v), axis=-1)
         evaluated = np.any(y != 0, axis=-1)
         made = snapshot.pull(np.ascontiguousarray(rows), dt, y, self.solver._step, None)
-        if not self.solver.use_mujoco_cpu:
+        if self.solver._watch() is None:
             self._compare(snapshot, evaluated & (made.pairs != pairs[:, 0].copy().view(np.uint64)))
         g_q, g_v = c.pull_start(at, made.q, made.v)
         g_inputs, turned = snapshot.inputs.pull(at, self._values(given), made.actions)

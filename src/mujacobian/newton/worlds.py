@@ -44,7 +44,19 @@ class Worlds:
     world. They are written into the model before it is used for a world.
     """
 
-    def __init__(self, solver: newton.solvers.SolverMuJoCo, given_contacts: bool) -> None:
+    def __init__(
+        self,
+        solver: newton.solvers.SolverMuJoCo,
+        *,
+        given_contacts: bool = False,
+        converged: bool = True,
+    ) -> None:
+        """Copy the models.
+
+        given_contacts: whether the caller gives all contacts.
+        converged: whether solvers and colliders converge, even if those of the simulation stop
+          early, and nothing sleeps. Derivatives need this.
+        """
         self.count = solver.mjw_data.nworld
         model = copy.copy(solver.mj_model)
         self._fields: dict[str, Array] = {}  # (worlds, size)
@@ -52,10 +64,9 @@ class Worlds:
         if not solver.use_mujoco_cpu:
             values = values_of(solver)
             write(model, of_world(values, 0))
-        # derivatives are those of converged solvers and colliders, even if the simulation's stop
-        # early, and of steps in which nothing sleeps
-        converge(model)
-        model.opt.enableflags &= ~int(mujoco.mjtEnableBit.mjENBL_SLEEP)
+        if converged:
+            converge(model)
+            model.opt.enableflags &= ~int(mujoco.mjtEnableBit.mjENBL_SLEEP)
         if given_contacts:
             _separate_geoms(model)
         self._store(model, values)
