@@ -322,9 +322,9 @@ def pair(extra=""):
     return b.finalize(requires_grad=True)
 
 
-def crowd(count):
+def crowd(count, worlds=1):
     """Return two bodies of many spheres each, all of which touch all spheres of the other."""
-    b = Builder(13)
+    b, every = Builder(13), Builder(13)
     b.default_shape_cfg.density = 0.0
     for x in (0.0, 0.15):
         body = b.add_link(mass=1.0, inertia=INERTIA)
@@ -332,7 +332,9 @@ def crowd(count):
         for _ in range(count):
             b.add_shape_sphere(body, radius=0.1)
         b.joint_q[-7:-4] = [x, 0.0, 0.0]
-    return b.finalize(requires_grad=True)
+    for _ in range(worlds):
+        every.add_world(b)
+    return every.finalize(requires_grad=True)
 
 
 EQUALITIES = {

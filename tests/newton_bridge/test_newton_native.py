@@ -122,8 +122,9 @@ def test_torch():
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=2e-5 * np.abs(theirs).max())
 
 
-def test_divergence():
+def test_divergence(monkeypatch, tmp_path):
     """A world that diverges is named on a tape."""
+    monkeypatch.chdir(tmp_path)  # MuJoCo writes its warnings to a file
     model = worlds(3)
     state, control = start(model)
     solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True, parameters=())
@@ -134,6 +135,15 @@ def test_divergence():
     state.joint_qd.zero_()
     with wp.Tape():
         solver.step(state, model.state(), control, None, DT)
+
+
+def test_room(monkeypatch, tmp_path):
+    """Contacts that do not fit into the memory of MuJoCo C are an error on a tape."""
+    monkeypatch.chdir(tmp_path)
+    model = scenes.crowd(100, worlds=2)
+    solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True, parameters=())
+    with pytest.raises(MujacobianError, match=r"world 0: MuJoCo C has no room"), wp.Tape():
+        solver.step(model.state(), model.state(), model.control(), None, DT)
 
 
 @pytest.mark.filterwarnings("ignore:.*request_state_attributes")

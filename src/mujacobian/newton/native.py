@@ -22,21 +22,20 @@ class NativeWorlds:
     """The models of all worlds, with the options of the solver, and the outcomes of a step."""
 
     def __init__(self, solver: newton.solvers.SolverMuJoCo) -> None:
-        self._solver = solver
         self._worlds = Worlds(solver, converged=False)
         self._fields = state_fields(solver.mj_model)
         self._outcome = np.zeros(self._worlds.count, dtype=np.int32)
 
-    def step(self) -> None:
+    def step(self, solver: newton.solvers.SolverMuJoCo) -> None:
         """Take a step of all worlds from the data of mujoco_warp to the same data."""
-        data, worlds = self._solver.mjw_data, self._worlds
+        data, worlds = solver.mjw_data, self._worlds
         start = np.zeros((worlds.count, self._fields[-1][1].stop))
         for name, columns in self._fields:
             if columns.start < columns.stop and hasattr(data, name):
                 start[:, columns] = getattr(data, name).numpy().reshape(worlds.count, -1)
         after = np.empty_like(start)
-        worlds.set_timestep(float(self._solver.mjw_model.opt.timestep.numpy()[0]))
-        worlds.core.step(start=start, next=after, outcome=self._outcome, number=self._solver._step)
+        worlds.set_timestep(float(solver.mjw_model.opt.timestep.numpy()[0]))
+        worlds.core.step(start=start, next=after, outcome=self._outcome, number=solver._step)
         for name, columns in self._fields:
             if name in _WRITTEN and columns.start < columns.stop:
                 array = getattr(data, name)

@@ -76,7 +76,7 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
         # Newton converts coordinates of several worlds only for mujoco_warp
         self._in_c = bool(options.get("use_mujoco_cpu")) and model.world_count > 1
         if self._in_c:
-            options |= {"use_mujoco_cpu": False, "separate_worlds": True}
+            options = {"separate_worlds": True, **options, "use_mujoco_cpu": False}
         if parameters is not None:
             guards.require_parameters(model, tuple(parameters))
         with suspended_tape():
@@ -249,7 +249,7 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
     def _mujoco_warp_step(self) -> None:
         """Take a step of the data of mujoco_warp. Newton calls this."""
         if self._in_c:
-            self._native_worlds().step()
+            self._native_worlds().step(self)
         else:
             super()._mujoco_warp_step()
 
@@ -272,6 +272,11 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
             assert self._maps is not None
             self._snapshot = Snapshot(self, self._maps, wanted, self._takes_contacts)
         return self._snapshot
+
+    @property
+    def _uses_warp(self) -> bool:
+        """Whether mujoco_warp simulates."""
+        return not (self.use_mujoco_cpu or self._in_c)
 
     @property
     def _takes_contacts(self) -> bool:

@@ -184,7 +184,7 @@ class TorchStep:
         y = np.concatenate(c.pull_result(qpos, qvel, d_q, d_v), axis=-1)
         evaluated = np.any(y != 0, axis=-1)
         made = snapshot.pull(np.ascontiguousarray(rows), dt, y, self.solver._step, None)
-        if self.solver._watch() is None:
+        if self.solver._uses_warp:
             self._compare(snapshot, evaluated & (made.pairs != pairs[:, 0].copy().view(np.uint64)))
         g_q, g_v = c.pull_start(at, made.q, made.v)
         g_inputs, turned = snapshot.inputs.pull(at, self._values(given), made.actions)
