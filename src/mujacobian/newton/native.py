@@ -23,21 +23,22 @@ class NativeWorlds:
 
     def __init__(self, solver: newton.solvers.SolverMuJoCo) -> None:
         self._worlds = Worlds(solver, converged=False)
-        self._fields = state_fields(solver.mj_model)
+        fields = state_fields(solver.mj_model)
+        self._size = fields[-1][1].stop
+        self._fields = [(name, part) for name, part in fields if part.start < part.stop]
         self._outcome = np.zeros(self._worlds.count, dtype=np.int32)
 
     def step(self, solver: newton.solvers.SolverMuJoCo) -> None:
         """Take a step of all worlds from the data of mujoco_warp to the same data."""
         data, worlds = solver.mjw_data, self._worlds
-        start = np.zeros((worlds.count, self._fields[-1][1].stop))
+        start = np.empty((worlds.count, self._size))
         for name, columns in self._fields:
-            if columns.start < columns.stop and hasattr(data, name):
-                start[:, columns] = getattr(data, name).numpy().reshape(worlds.count, -1)
+            start[:, columns] = getattr(data, name).numpy().reshape(worlds.count, -1)
         after = np.empty_like(start)
         worlds.set_timestep(float(solver.mjw_model.opt.timestep.numpy()[0]))
         worlds.core.step(start=start, next=after, outcome=self._outcome, number=solver._step)
         for name, columns in self._fields:
-            if name in _WRITTEN and columns.start < columns.stop:
+            if name in _WRITTEN:
                 array = getattr(data, name)
                 array.assign(after[:, columns].astype(np.float32).reshape(array.shape))
 
