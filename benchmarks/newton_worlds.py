@@ -113,7 +113,7 @@ def measure(name: str, model: newton.Model) -> list[str]:
 
 HEAD = [
     "worlds", "`SolverMuJoCo.step` [ms]", "in MuJoCo C [ms]", "on a tape [ms]", "backward [ms]",
-    "backward / step", "`notify_model_changed` [s]", "memory [MB]",
+    "ratio", "`notify_model_changed` [s]", "memory [MB]",
 ]  # fmt: skip
 
 

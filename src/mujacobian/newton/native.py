@@ -6,11 +6,13 @@ of all worlds to the data of mujoco_warp and back, and MuJoCo C takes the step i
 
 from __future__ import annotations
 
+from typing import Any
+
 import newton
 import numpy as np
 
 from mujacobian import _core
-from mujacobian.newton.guards import refuse_divergence, refuse_full_memory
+from mujacobian.newton import guards
 from mujacobian.newton.snapshot import state_fields
 from mujacobian.newton.worlds import Worlds
 
@@ -45,9 +47,77 @@ class NativeWorlds:
     def judge(self) -> None:
         """Raise if a world diverged in the last step, or dropped contacts or constraints."""
         for outcome, refuse in (
-            (_core.STEP_FULL, refuse_full_memory),
-            (_core.STEP_DIVERGED, refuse_divergence),
+            (_core.STEP_FULL, guards.refuse_full_memory),
+            (_core.STEP_DIVERGED, guards.refuse_divergence),
         ):
             found = np.flatnonzero(self._outcome == outcome)
             if len(found):
                 refuse(f"world {found[0]}: ")
+
+
+class NativeSolver(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
+    """A `SolverMuJoCo` whose option `use_mujoco_cpu` simulates all worlds."""
+
+    _native: NativeWorlds | None = None  # None before the first step and after an edit
+
+    def __init__(self, model: newton.Model, **options: Any) -> None:  # noqa: ANN401
+        # Newton converts coordinates of several worlds only for mujoco_warp
+        self._in_c = bool(options.get("use_mujoco_cpu")) and model.world_count > 1
+        if self._in_c:
+            options = {"separate_worlds": True, **options, "use_mujoco_cpu": False}
+        super().__init__(model, **options)
+        if self._in_c:
+            guards.refuse_native(self)
+
+    def step(
+        self,
+        state_in: newton.State,
+        state_out: newton.State,
+        control: newton.Control | None,
+        contacts: newton.Contacts | None,
+        dt: float,
+        **options: Any,  # noqa: ANN401
+    ) -> None:
+        """Take a step like `SolverMuJoCo.step`."""
+        if self._in_c:
+            guards.refuse_native_step(self.model, state_out, options.get("observables"))
+        super().step(state_in, state_out, control, contacts, dt, **options)
+
+    def notify_model_changed(self, flags: int) -> None:
+        """Apply edits of the Newton model, like `SolverMuJoCo.notify_model_changed`."""
+        super().notify_model_changed(flags)
+        self._native = None
+
+    def update_contacts(self, contacts: newton.Contacts, state: newton.State | None = None) -> None:
+        """Copy the contacts of mujoco_warp, like `SolverMuJoCo.update_contacts`.
+
+        Args:
+          contacts: contacts of Newton, which are written.
+          state: state after the step.
+        """
+        if self._in_c:
+            raise NotImplementedError("MuJoCo C does not pass its contacts to Newton")
+        super().update_contacts(contacts, state)
+
+    def _mujoco_warp_step(self) -> None:
+        """Take a step of the data of mujoco_warp. Newton calls this."""
+        if self._in_c:
+            self._native_worlds().step(self)
+        else:
+            super()._mujoco_warp_step()
+
+    def _native_worlds(self) -> NativeWorlds:
+        if self._native is None:
+            self._native = NativeWorlds(self)
+        return self._native
+
+    def _watch(self) -> guards.Watch | NativeWorlds | None:
+        """Return what judges the next step, if MuJoCo C takes it."""
+        if self._in_c:
+            return self._native_worlds()
+        return guards.Watch(self.mj_data) if self.use_mujoco_cpu else None
+
+    @property
+    def _uses_warp(self) -> bool:
+        """Whether mujoco_warp simulates."""
+        return not (self.use_mujoco_cpu or self._in_c)

@@ -14,13 +14,13 @@ from mujacobian.newton import guards, mirror
 from mujacobian.newton.adjoint import TapedReset, TapedStep
 from mujacobian.newton.internals import Maps, read_maps, require_versions, suspended_tape
 from mujacobian.newton.linearization import NewtonLinearization, linearize_world
-from mujacobian.newton.native import NativeWorlds
+from mujacobian.newton.native import NativeSolver
 from mujacobian.newton.parameters import array_of
 from mujacobian.newton.selection import select
 from mujacobian.newton.snapshot import Snapshot
 
 
-class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
+class DifferentiableMuJoCo(NativeSolver):
     """A `SolverMuJoCo` whose steps have exact gradients under a `wp.Tape`.
 
     `tape.backward` adds to three groups of gradients: `joint_q`, `joint_qd` and `body_f` of the
@@ -59,7 +59,6 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
     # None while the constructor of SolverMuJoCo runs, which already calls notify_model_changed
     _maps: Maps | None = None
     _snapshot: Snapshot | None = None
-    _native: NativeWorlds | None = None  # if MuJoCo C simulates several worlds
     # the last taped step and its tape; the next step passes the cotangent of activations to it
     _last: TapedStep | None = None
     _last_tape: wp.Tape | None = None
@@ -73,16 +72,10 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
     ) -> None:
         require_versions()
         guards.require_options(model, options)
-        # Newton converts coordinates of several worlds only for mujoco_warp
-        self._in_c = bool(options.get("use_mujoco_cpu")) and model.world_count > 1
-        if self._in_c:
-            options = {"separate_worlds": True, **options, "use_mujoco_cpu": False}
         if parameters is not None:
             guards.require_parameters(model, tuple(parameters))
         with suspended_tape():
             super().__init__(model, **options)
-        if self._in_c:
-            guards.refuse_native(self)
         self._maps = read_maps(self)
         self._wanted = select(model, self._maps, self.mj_model, parameters)
         self._without = guards.without_gradient(model, self._wanted)
@@ -122,8 +115,6 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
         with suspended_tape() as tape:
             before = self._last if tape is self._last_tape else None
             self._last = self._last_tape = taken = None
-            if self._in_c:
-                guards.refuse_native_step(self.model, state_out, options.get("observables"))
             if tape is not None:
                 guards.refuse_capture(self.model)
                 guards.require_contacts(self, contacts)
@@ -186,7 +177,7 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
             super().notify_model_changed(flags)
             if self._maps is None:
                 return
-            self._snapshot = self._native = None
+            self._snapshot = None
             self._without = guards.without_gradient(self.model, self._wanted)
             if not self.use_mujoco_cpu:
                 return
@@ -235,36 +226,6 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
                 tangent=coords == "tangent",
             )
 
-    def update_contacts(self, contacts: newton.Contacts, state: newton.State | None = None) -> None:
-        """Copy the contacts of mujoco_warp, like `SolverMuJoCo.update_contacts`.
-
-        Args:
-          contacts: contacts of Newton, which are written.
-          state: state after the step.
-        """
-        if self._in_c:
-            raise NotImplementedError("MuJoCo C does not pass its contacts to Newton")
-        super().update_contacts(contacts, state)
-
-    def _mujoco_warp_step(self) -> None:
-        """Take a step of the data of mujoco_warp. Newton calls this."""
-        if self._in_c:
-            self._native_worlds().step(self)
-        else:
-            super()._mujoco_warp_step()
-
-    def _native_worlds(self) -> NativeWorlds:
-        """Return the models for steps by MuJoCo C, made again after an edit."""
-        if self._native is None:
-            self._native = NativeWorlds(self)
-        return self._native
-
-    def _watch(self) -> guards.Watch | NativeWorlds | None:
-        """Return what judges the next step, if MuJoCo C takes it."""
-        if self._in_c:
-            return self._native_worlds()
-        return guards.Watch(self.mj_data) if self.use_mujoco_cpu else None
-
     def _current_snapshot(self) -> Snapshot:
         """Return the snapshot of the model, made again after an edit or a change of parameters."""
         wanted = self.parameters
@@ -272,11 +233,6 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
             assert self._maps is not None
             self._snapshot = Snapshot(self, self._maps, wanted, self._takes_contacts)
         return self._snapshot
-
-    @property
-    def _uses_warp(self) -> bool:
-        """Whether mujoco_warp simulates."""
-        return not (self.use_mujoco_cpu or self._in_c)
 
     @property
     def _takes_contacts(self) -> bool:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
-import newton
 import numpy as np
 
 from mujacobian._arguments import Array
@@ -22,6 +21,7 @@ from mujacobian.newton.contacts import found_by_warp
 from mujacobian.newton.host import by_world, write
 from mujacobian.newton.inputs import arrays
 from mujacobian.newton.internals import suspended_tape
+from mujacobian.newton.native import NativeSolver
 from mujacobian.newton.snapshot import Snapshot
 from mujacobian.newton.solver import DifferentiableMuJoCo
 
@@ -144,9 +144,7 @@ class TorchStep:
             at = self._start(snapshot, given)
             rows = snapshot.rows(at, self._values(given), snapshot.hidden(solver))
             watch = solver._watch()
-            newton.solvers.SolverMuJoCo.step(
-                solver, self._before, self._after, self._control, None, dt
-            )
+            NativeSolver.step(solver, self._before, self._after, self._control, None, dt)
             guards.refuse_sleep(solver)
             pairs = np.zeros((self._worlds, 1))
             if watch is not None:
