@@ -33,6 +33,7 @@ class Linearization:
         ds  = C dx + D du + Df df        C (ns, nx), D (ns, nu), Df (ns, nv)
 
     where f is `qfrc_applied`. Blocks that were not requested are None. Batches have a leading axis.
+    With `linearize(history=True)`, the samples of all histories follow in x, so that nx is larger.
 
     Attributes:
       A: derivatives of the next state with respect to the state.
