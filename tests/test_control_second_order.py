@@ -65,6 +65,32 @@ PUSHED = """
 </mujoco>
 """
 
+# Sensors whose derivatives need calls of MuJoCo with the data
+LIVE = """
+<mujoco>
+  <option timestep=".02"/>
+  <default><geom contype="0" conaffinity="0"/><joint axis="0 1 0" damping=".1"/></default>
+  <worldbody>
+    <geom type="ellipsoid" pos=".6 0 .4" size=".2 .3 .25"/>
+    <geom name="post" size=".05" pos="0 .4 .4"/>
+    <body pos="0 0 .5">
+      <joint name="a"/><geom type="capsule" fromto="0 0 0 .4 0 0" size=".03"/>
+      <body pos="0 0 .4">
+        <joint name="b"/><geom name="ball" size=".04" pos=".1 0 0"/>
+        <site name="beam" euler="0 90 0"/>
+      </body>
+    </body>
+  </worldbody>
+  <actuator><motor joint="a" gear="5"/><motor joint="b" gear="5"/></actuator>
+  <sensor>{}</sensor>
+</mujoco>
+"""
+LIVE_SENSORS = (
+    '<rangefinder name="r" site="beam"/>',
+    '<distance name="r" geom1="ball" geom2="post" cutoff="9"/>',
+    '<fromto name="r" geom1="ball" geom2="post" cutoff="9"/>',
+)
+
 
 def arm(limits: str = "") -> tuple[mujoco.MjModel, control.Cost]:
     """Return an arm that must reach a pose at the end of the horizon, and its cost."""
@@ -206,8 +232,27 @@ def test_kept_steps_have_the_curvature_of_new_evaluations(
     planner = control.ILQR(model, cost, 12, threads=threads)
     data = mujoco.MjData(model)
     data.qpos[2], data.ctrl[:] = 0.099, (2.0, 0.5)
+    assert_kept_steps_change_nothing(planner, data)
+    assert abs(data.qvel).max() == 0
+
+
+@pytest.mark.parametrize("sensor", LIVE_SENSORS)
+def test_kept_steps_do_not_read_the_geoms_of_another_state(sensor):
+    model = mujoco.MjModel.from_xml_string(LIVE.format(sensor))
+    terms = [
+        control.Term("r", control.sensor(model, "r"), target=0.05),
+        control.Term("u", control.controls(model), weight=0.01),
+    ]
+    planner = control.ILQR(model, control.Cost(model, terms), 12, threads=1)
+    data = mujoco.MjData(model)
+    data.qpos[:], data.ctrl[:] = (0.3, 0.2), (2.0, 0.5)
+    assert_kept_steps_change_nothing(planner, data)
+
+
+def assert_kept_steps_change_nothing(planner, data):
+    """Compare the curvature of kept steps with that of new evaluations, in two ways."""
     passes, start = planner._passes, planner.start_of(data)
-    values = np.random.default_rng(0).standard_normal((12, cost.nx))
+    values = np.random.default_rng(0).standard_normal((12, planner.cost.nx))
 
     def curve(keeps, expands):
         passes.begin(start)
@@ -220,7 +265,6 @@ def test_kept_steps_have_the_curvature_of_new_evaluations(
 
     wanted = curve(False, False)
     assert abs(wanted[0]).max() > 1e-3
-    assert abs(data.qvel).max() == 0
     for expands in (False, True):
         found = curve(True, expands)
         np.testing.assert_allclose(found, wanted, rtol=0, atol=KEPT * abs(wanted).max())

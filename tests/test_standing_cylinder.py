@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import mujacobian
+from mujacobian import control
 from tests.oracle.extrapolation import derivative
 from tests.oracle.second_order import Pulled, brackets, cotangent, joined
 
@@ -30,8 +31,11 @@ def standing(tilt, *, cone="elliptic", floor=FLAT, integrator="Euler"):
           <body>
             <freejoint/>
             <geom type="cylinder" size="{RADIUS} {HALF}" solimp=".85 .97 .003 .5 2"/>
+            <site name="center"/>
           </body>
         </worldbody>
+        <actuator><motor site="center" gear="0 0 1 0 0 0"/></actuator>
+        <sensor><velocimeter name="speed" site="center"/></sensor>
       </mujoco>""")
     data = mujoco.MjData(model)
     plane = model.geom_quat[0]
@@ -98,6 +102,11 @@ def test_evaluations_that_use_the_points_of_mujoco_raise():
     if hasattr(mujoco.mjtIntegrator, "mjINT_DISCRETE"):
         with pytest.raises(mujacobian.UnsupportedFeatureError, match=reason):
             mujacobian.linearize(*standing(1e-8, integrator="discrete"))
+        # a planner that keeps its steps
+        model, data = standing(1e-8, integrator="discrete")
+        cost = control.Cost(model, [control.Term("speed", control.sensor(model, "speed"))])
+        planner = control.ILQR(model, cost, 3, hessian="exact", threads=1)
+        assert reason in planner.improve(data).refused
         assert np.isfinite(mujacobian.linearize(*standing(1e-4, integrator="discrete")).A).all()
     model, data = standing(1e-4)
     mujacobian.inverse(model, data, np.zeros((model.nv, model.nv)))

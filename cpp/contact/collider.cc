@@ -212,14 +212,17 @@ const ModelView& converged_model(const ModelView& m) {
 }
 
 bool has_inexact_contacts(const ModelView& m, const DataView& d) {
-  return depends_on_tolerance(m, d) ||
-         (has_standing_cylinder(m, d) && !depends_on_contacts_early(m));
+  return depends_on_tolerance(m, d) || has_standing_cylinder(m, d);
 }
 
 Evaluation converge_collider(const ModelView& m, const DataView& d, bool solved) {
   if (d.ncon == 0 || d.given_contacts) return {m, d};
-  if (depends_on_contacts_early(m)) require_no_standing_cylinder(m, d);
-  if (!has_inexact_contacts(m, d)) return {m, d};
+  if (depends_on_contacts_early(m)) {
+    require_no_standing_cylinder(m, d);
+    if (!depends_on_tolerance(m, d)) return {m, d};
+  } else if (!has_inexact_contacts(m, d)) {
+    return {m, d};
+  }
   Converged& mine = converged();
   const ModelView& converging = mine.model(m);
   mine.evaluate(m, d);

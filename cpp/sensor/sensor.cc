@@ -78,6 +78,13 @@ bool senses_force(const ModelView& m) {
   return false;
 }
 
+bool calls_engine(const ModelView& m, const unsigned char* wanted) {
+  for (int s = 0; s < m.nsensor; s++) {
+    if (is_wanted(wanted, s) && sensor_type(m, s).flags & SensorType::kCallsEngine) return true;
+  }
+  return false;
+}
+
 const char* actuator_sensor_refusal(const ModelView& m, int sensor) {
   return transmission_refusal(m, m.sensor_objid[sensor]);
 }

@@ -28,6 +28,10 @@ bool senses_solution(const ModelView& m, const unsigned char* wanted = nullptr);
 // constrained components.
 bool senses_force(const ModelView& m);
 
+// Returns whether the derivative of a wanted sensor needs a call of MuJoCo with the data: rays and
+// distances.
+bool calls_engine(const ModelView& m, const unsigned char* wanted = nullptr);
+
 // Returns whether the sensor keeps its old value in this state: it is disabled, asleep, or reads
 // its history buffer.
 bool is_held(const ModelView& m, const DataView& d, int sensor);

@@ -114,6 +114,7 @@ struct SensorType {
   // bits of `flags`
   static constexpr int kReadsFrame = 1;      // reads the frame of its object, such as a camera
   static constexpr int kDistanceCutoff = 2;  // its cutoff is a search distance and clamps nothing
+  static constexpr int kCallsEngine = 4;     // its derivatives need a call of MuJoCo with the data
 
   int type;                                                           // mjtSensor
   void (*sense)(Sensing& s, int sensor, SensorRows& rows) = nullptr;  // null: unsupported
@@ -199,11 +200,14 @@ inline constexpr SensorType kSensorTypes[] = {
     {sensor::kPlugin, sense_touch_grid, Reads::kConstraintForce, Dependence::kUnsupported, 0,
      plugin_sensor_refusal},
     {sensor::kTactile, sense_tactile, Reads::kState, Dependence::kGeometry},
-    {sensor::kRangefinder, sense_ray, Reads::kState, Dependence::kGeometry},
-    {sensor::kGeomDist, sense_distance, Reads::kState, Dependence::kGeometry},
-    {sensor::kGeomNormal, sense_distance, Reads::kState, Dependence::kGeometry},
+    {sensor::kRangefinder, sense_ray, Reads::kState, Dependence::kGeometry,
+     SensorType::kCallsEngine},
+    {sensor::kGeomDist, sense_distance, Reads::kState, Dependence::kGeometry,
+     SensorType::kCallsEngine},
+    {sensor::kGeomNormal, sense_distance, Reads::kState, Dependence::kGeometry,
+     SensorType::kCallsEngine},
     {sensor::kGeomFromTo, sense_distance, Reads::kState, Dependence::kGeometry,
-     SensorType::kDistanceCutoff},
+     SensorType::kDistanceCutoff | SensorType::kCallsEngine},
 
     // unsupported
     {.type = sensor::kUser, .unsupported = "a user callback computes it"},

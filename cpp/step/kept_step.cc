@@ -2,12 +2,14 @@
 
 #include "contact/collider.h"
 #include "layout/enums.h"
+#include "sensor/sensor.h"
 
 namespace mujacobian {
 
 void KeptStep::transition(const ModelView& m, const DataView& d, const Outputs& out, Arena& arena) {
   clear();
-  if (!is_possible(m, d)) return mujacobian::transition(m, d, out, arena);
+  const bool calls = (out.C || out.D || out.Df) && calls_engine(m, out.sensors);
+  if (calls || !is_possible(m, d)) return mujacobian::transition(m, d, out, arena);
   memory_.reset();
   d_ = copy_arrays(m, d, memory_);
   has_forces_ = out.Bf || out.Df;

@@ -9,12 +9,12 @@ namespace mujacobian {
 class KeptStep {
  public:
   // Writes the same as `transition` for a state without sleeping trees, and keeps the step. A step
-  // that consists of several evaluations (RK4), or whose contacts come from the converged collider,
-  // is not kept. The arrays of `d` may change afterwards.
+  // that consists of several evaluations (RK4), whose contacts come from the converged collider, or
+  // whose sensors need calls of MuJoCo, is not kept. The arrays of `d` may change afterwards.
   void transition(const ModelView& m, const DataView& d, const Outputs& out, Arena& arena);
 
-  // Differentiates the step and keeps it, with the columns of qfrc_applied if `forces` is true. A
-  // step that `transition` does not keep is not kept here, either.
+  // Differentiates the step without sensors and keeps it, with the columns of qfrc_applied if
+  // `forces` is true. A step that `transition` does not keep is not kept here, either.
   void differentiate(const ModelView& m, const DataView& d, bool forces);
 
   void clear() { is_kept_ = false; }
