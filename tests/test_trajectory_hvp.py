@@ -1,5 +1,7 @@
 """Hessian-vector products of rollouts against differences of gradients, and their errors."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import mujoco
 import numpy as np
 import pytest
@@ -178,6 +180,33 @@ def test_checkpoints_threads_and_batches_do_not_matter():
         assert made.state[k].tobytes() == expected.state.tobytes()
         assert made.controls[k].tobytes() == expected.controls.tobytes()
     assert (made.controls[1] != expected.controls).any()
+
+
+@pytest.mark.parametrize("kind", ["", "framelinvel", "accelerometer"])
+def test_kept_steps_give_the_same_bits(kind):
+    """With checkpoints nothing is kept. Accelerometers need more than kept steps have."""
+    case = Case(machine(kind), sensors=True) if kind else Case(load("actuator_ball_and_free"))
+    first, second = case.direction(), case.direction()
+    given = case.d_states, case.d_sensors
+    wanted = [joined(case.rollout(checkpoint=5).hvp(along, *given)) for along in (first, second)]
+    assert abs(wanted[0] - wanted[1]).max() > 0
+    other = case.rollout(controls=0.1)
+    elsewhere = joined(other.hvp(first, *given))
+    for along, expected in zip((first, second, first), (*wanted, wanted[0]), strict=True):
+        found = joined(case.trajectory.hvp(along, *given))
+        assert found.tobytes() == expected.tobytes()
+    # the steps of one trajectory are not those of another
+    assert joined(other.hvp(first, *given)).tobytes() == elsewhere.tobytes()
+    assert abs(elsewhere - wanted[0]).max() > 0
+
+
+def test_products_in_threads_do_not_share_steps():
+    case = Case(load("actuator_ball_and_free"))
+    along = [case.direction() for _ in range(8)]
+    expected = [joined(case.trajectory.hvp(x, case.d_states)).tobytes() for x in along]
+    with ThreadPoolExecutor(4) as pool:
+        made = pool.map(lambda x: joined(case.trajectory.hvp(x, case.d_states)).tobytes(), along)
+        assert list(made) == expected
 
 
 def test_wrong_arguments():

@@ -204,16 +204,13 @@ void push(const ModelView& m, const DataView& d, const StepDifferential& s,
   }
 }
 
-void push_through_factors(const ModelView& m, const DataView& d, const Tangent* along,
-                          const ParameterList& params, const Change* out, int count,
-                          const SensorOutputs& sensors, Arena& arena) {
-  bool forces = false;
+// The same with the columns of the parameters. Also writes `sensors`, whose derivatives do not need
+// the acceleration.
+void push_through_factors(const ModelView& m, const DataView& d, const StepDifferential& s,
+                          const Tangent* along, const ParameterList& params, const Change* out,
+                          int count, const SensorOutputs& sensors, Arena& arena) {
   const double** directions = arena.take<const double*>(count);
-  for (int k = 0; k < count; k++) {
-    forces = forces || along[k].force;
-    directions[k] = along[k].params;
-  }
-  const StepDifferential s = differentiate_step(m, d, forces, false, arena);
+  for (int k = 0; k < count; k++) directions[k] = along[k].params;
   const ParameterColumns columns = directed_columns(m, d, s, params, directions, count, arena);
   push(m, d, s, columns, along, out, count, arena);
   if (any(sensors)) sense(m, d, s.forward, sensors, arena);
@@ -231,6 +228,14 @@ void add_transposed_product(const double* X, const double* x, int rows, int colu
   for (int r = 0; X && r < rows; r++) {
     add_scaled(y, x[r], X + static_cast<std::ptrdiff_t>(r) * columns, columns);
   }
+}
+
+// Adds the product of the sensors' rows with their cotangent.
+void add_sensed(const ModelView& m, const Outputs& b, const double* sensors, const Pullback& out) {
+  const int nx = state_size(m), ns = m.nsensordata;
+  add_transposed_product(b.C, sensors, ns, nx, out.state);
+  add_transposed_product(b.D, sensors, ns, m.nu, out.ctrl);
+  add_transposed_product(b.Df, sensors, ns, m.nv, out.force);
 }
 
 // The inputs of a product.
@@ -336,9 +341,8 @@ void pull(const ModelView& given_m, const DataView& given_d, const Cotangent& gi
   add_transposed_product(b.out.B, given.state, nx, m.nu, out.ctrl);
   add_transposed_product(b.out.Bf, given.state, nx, m.nv, out.force);
   add_transposed_product(b.next_params, given.state, nx, params.count, out.params);
-  add_transposed_product(b.out.C, given.sensors, ns, nx, out.state);
-  add_transposed_product(b.out.D, given.sensors, ns, m.nu, out.ctrl);
-  add_transposed_product(b.out.Df, given.sensors, ns, m.nv, out.force);
+  if (!given.sensors) return;
+  add_sensed(m, b.out, given.sensors, out);
   add_transposed_product(b.sensed_params, given.sensors, ns, params.count, out.params);
 }
 
@@ -372,7 +376,8 @@ void push_all(const ModelView& given_m, const DataView& given_d, const Tangent* 
   }
   b.out = take_blocks(m, inputs, next && !factors, sensed, arena);
   if (factors && next) {
-    push_through_factors(m, d, along, params, out, count,
+    const StepDifferential s = differentiate_step(m, d, inputs.force, false, arena);
+    push_through_factors(m, d, s, along, params, out, count,
                          shared ? of_sensors(b.out) : SensorOutputs{}, arena);
   }
   if (factors) next = false;
@@ -410,11 +415,25 @@ void vjp(const ModelView& m, const DataView& d, const Cotangent& given, const Pa
 
 bool may_keep(const ModelView& m) { return has_factors(m); }
 
-void vjp(const ModelView& m, const KeptStep& step, const double* next_state, const Pullback& out,
+bool may_keep_sensors(const ModelView& m) {
+  return has_factors(m) && shares_factors(m, true) && !calls_engine(m);
+}
+
+void vjp(const ModelView& m, const KeptStep& step, const Cotangent& given, const Pullback& out,
          Arena& arena) {
   clear(out.state, state_size(m)), clear(out.ctrl, m.nu), clear(out.force, m.nv);
-  pull_through_factors(m, step.data(), step.differential(), next_state, {nullptr, 0}, out, {},
-                       arena);
+  const Wanted inputs{out.state != nullptr, out.ctrl != nullptr, out.force != nullptr};
+  const Outputs b = take_blocks(m, inputs, false, given.sensors != nullptr, arena);
+  pull_through_factors(m, step.data(), step.differential(), given.state, {nullptr, 0}, out,
+                       of_sensors(b), arena);
+  if (given.sensors) add_sensed(m, b, given.sensors, out);
+}
+
+void jvp(const ModelView& m, const KeptStep& step, const Tangent& along,
+         const ParameterList& params, double* next_state, Arena& arena) {
+  clear(next_state, state_size(m));
+  const Change out{next_state, nullptr};
+  push_through_factors(m, step.data(), step.differential(), &along, params, &out, 1, {}, arena);
 }
 
 void jvp(const ModelView& m, const DataView& d, const Tangent* along, const ParameterList& params,

@@ -53,9 +53,15 @@ void vjp(const ModelView& m, const DataView& d, const Cotangent& given, const Pa
 // Returns whether the product of a step can use factors, so that the step may be kept.
 bool may_keep(const ModelView& m);
 
-// Vector-Jacobian product of a step that is kept, for the cotangent of its next state. The result
-// is that of `vjp` without sensors and parameters.
-void vjp(const ModelView& m, const KeptStep& step, const double* next_state, const Pullback& out,
+// Returns whether the product of a step that is kept may include sensors: they read no acceleration
+// and no force, and need no call of MuJoCo.
+bool may_keep_sensors(const ModelView& m);
+
+// Products of a step that is kept. The results are those of `vjp` without parameters, and of `jvp`
+// without sensors.
+void vjp(const ModelView& m, const KeptStep& step, const Cotangent& given, const Pullback& out,
          Arena& arena);
+void jvp(const ModelView& m, const KeptStep& step, const Tangent& along,
+         const ParameterList& params, double* next_state, Arena& arena);
 
 }  // namespace mujacobian

@@ -20,8 +20,6 @@ namespace {
 constexpr double kWorthSharing = 500e-6;
 // A step before its time has been measured, in seconds.
 constexpr double kUsualStep = 20e-6;
-// A kept step takes about 100 kB.
-constexpr int kMostKeptSteps = 512;
 // Beyond this growth Python warns that a gradient explodes (EXPLOSION in _gradient.py).
 constexpr double kExplosion = 1e8;
 
@@ -271,7 +269,7 @@ bool Stepper::push(const RolloutInputs& in, const double* states, const double* 
     if (moved) reduce_change(m, x, item(moved, k, size), space.given.data());
     const auto failure = push_direction(
         model_, space.data.get(), item(kept, k, T * nstate), in.T, item(moved_ctrl, k, T * m.nu),
-        {{nullptr, 0}, nullptr}, space.given.data(), item(d_sensors, k, T * ns), space.arena);
+        {{nullptr, 0}, nullptr}, space.given.data(), item(d_sensors, k, T * ns), {}, space.arena);
     if (failure) std::rethrow_exception(failure->error);
     if (!is_finite(space.given.data(), (T + 1) * nx)) return false;
     for (int t = 0; t <= in.T; t++) {

@@ -208,6 +208,13 @@ const KeptStep* kept_step(const KeptTrajectory& kept, int t, bool forces) {
   return step.is_kept() && (step.has_forces() || !forces) ? &step : nullptr;
 }
 
+// Returns whether a kept step suffices for these cotangents of the sensors; null: zero.
+bool may_use(const ModelView& m, const double* sensors) { return !sensors || may_keep_sensors(m); }
+
+void make_room(KeptTrajectory& kept, int T) {
+  while (kept.steps.size() < static_cast<std::size_t>(T)) kept.steps.emplace_back();
+}
+
 double norm(const double* x, int n) {
   double sum = 0;
   for (int k = 0; k < n; k++) sum += x[k] * x[k];
@@ -225,7 +232,7 @@ int simulate(const void* model, void* data, const double* state, int T, const In
 int simulate(const void* model, void* data, const double* state, int T, const Inputs& inputs,
              const Record& record, bool forces, KeptTrajectory& kept) {
   const ModelView m = trajectory_model(model);
-  while (kept.steps.size() < static_cast<std::size_t>(T)) kept.steps.emplace_back();
+  make_room(kept, T);
   const Notices others = take_notices();
   Moved moved(m);
   auto starting = [&](int, const DataView& d) { moved.keep(d); };
@@ -276,7 +283,7 @@ std::optional<BatchFailure> pull_back(const void* model, void* data, const doubl
       std::fill(by_parameter.begin(), by_parameter.end(), 0.);
       if (step) {
         poll_interrupt();
-        vjp(m, *step, next.data(), to, arena);
+        vjp(m, *step, {next.data(), nullptr}, to, arena);
       } else {
         vjp(m, d, {next.data(), row(given.sensors, t, ns)}, all, to, arena);
       }
@@ -348,18 +355,29 @@ std::optional<BatchFailure> simulate_and_push(const void* model, void* data, con
 std::optional<BatchFailure> push_direction(const void* model, void* data, const double* start,
                                            int T, const double* ctrl,
                                            const ParameterDirection& params, double* states,
-                                           double* sensors, Arena& arena) {
+                                           double* sensors, const Keeping& keeping, Arena& arena) {
   const ModelView m = trajectory_model(model);
   const int nx = state_size(m);
   require_parameters(m, params.list);
   const bool direct = sensors && params.along && sensors_depend(m, params.list, nullptr);
+  if (keeping.steps) make_room(*keeping.steps, T);
   for (int t = 0; t < T; t++) {
     try {
-      const DataView d = start_step(m, model, data, start, t);
       arena.reset();
       const Tangent along{row(states, t, nx), row(ctrl, t, m.nu), nullptr, params.along};
       const Change made{row(states, t + 1, nx), row(sensors, t, m.nsensordata)};
-      jvp(m, d, &along, params.list, direct, &made, 1, arena);
+      const double* given = nonzero(row(keeping.sensors, t, m.nsensordata), m.nsensordata);
+      const bool keeps = keeping.steps && !sensors && T - t <= keeping.most && may_use(m, given);
+      KeptStep* step = keeps ? &keeping.steps->steps[t] : nullptr;
+      DataView d;
+      if (!step || !step->is_kept()) d = start_step(m, model, data, start, t);
+      if (step && !step->is_kept()) step->differentiate(m, d, false);
+      poll_interrupt();
+      if (step && step->is_kept()) {
+        jvp(m, *step, along, params.list, made.state, arena);
+      } else {
+        jvp(m, d, &along, params.list, direct, &made, 1, arena);
+      }
     } catch (const std::exception&) {
       return BatchFailure{t, std::current_exception()};
     }
@@ -371,7 +389,8 @@ std::optional<BatchFailure> pull_back_twice(const void* model, void* data, const
                                             int T, const TrajectoryCotangent& given,
                                             const TrajectoryDirection& along, double* ctrl,
                                             double* norms, const ParameterProducts& params,
-                                            double* cotangent, double* change) {
+                                            double* cotangent, double* change,
+                                            const KeptTrajectory* kept) {
   const ModelView m = trajectory_model(model);
   const int nx = state_size(m), ns = m.nsensordata;
   Arena arena;
@@ -382,20 +401,29 @@ std::optional<BatchFailure> pull_back_twice(const void* model, void* data, const
   std::vector<double> next(cotangent, cotangent + nx), next_change(change, change + nx);
   for (int t = T - 1; t >= 0; t--) {
     try {
-      const DataView d = start_step(m, model, data, start, t);
       const double* sensors = nonzero(row(given.sensors, t, ns), ns);
+      const KeptStep* step = kept && may_use(m, sensors) ? kept_step(*kept, t, false) : nullptr;
+      const DataView d = step ? step->data() : start_step(m, model, data, start, t);
+      poll_interrupt();
       arena.reset();
       if (list.count) require_curved(m, list, sensors);
-      pull_back_twice(m, d, {next.data(), sensors}, next_change.data(),
-                      {row(along.states, t, nx), row(along.ctrl, t, m.nu), nullptr},
-                      {sensors ? nullptr : cotangent, nullptr, nullptr},
-                      {change, row(ctrl, t, m.nu), nullptr}, list.count ? &curved : nullptr, arena);
+      const StepDirection direction{row(along.states, t, nx), row(along.ctrl, t, m.nu), nullptr};
+      const InputCotangent first{sensors ? nullptr : cotangent, nullptr, nullptr},
+          second{change, row(ctrl, t, m.nu), nullptr};
+      const StepCotangent out{next.data(), sensors};
+      const CurvedParameters* with = list.count ? &curved : nullptr;
+      if (step) {
+        pull_back_twice(m, *step, out, next_change.data(), direction, first, second, with, arena);
+      } else {
+        pull_back_twice(m, d, out, next_change.data(), direction, first, second, with, arena);
+      }
       add(params.first, made.data(), list.count);
       add(params.second, made.data() + list.count, list.count);
       arena.reset();
       if (sensors) {
-        vjp(m, d, {next.data(), sensors}, {nullptr, 0}, {cotangent, nullptr, nullptr, nullptr},
-            arena);
+        const Cotangent results{next.data(), sensors};
+        const Pullback to{cotangent, nullptr, nullptr, nullptr};
+        step ? vjp(m, *step, results, to, arena) : vjp(m, d, results, {nullptr, 0}, to, arena);
       }
     } catch (const std::exception&) {
       return BatchFailure{t, std::current_exception()};

@@ -35,8 +35,21 @@ struct Record {
 int simulate(const void* model, void* data, const double* state, int T, const Inputs& inputs,
              const Record& record);
 
-// The steps of a simulation that have been differentiated while it ran, and the notices about them.
+// At most so many steps are kept at a time. Each takes about 100 kB.
+inline constexpr int kMostKeptSteps = 512;
+
+// Steps that have been differentiated, while a simulation ran or before second derivatives, and the
+// notices of a simulation about them.
 struct KeptTrajectory {
+  KeptTrajectory() = default;
+  KeptTrajectory(const KeptTrajectory&) = delete;
+  KeptTrajectory& operator=(const KeptTrajectory&) = delete;
+
+  // Forgets the steps, and keeps the memory for others.
+  void clear() {
+    for (KeptStep& step : steps) step.clear();
+  }
+
   std::deque<KeptStep> steps;
   Notices found;
 };
@@ -98,13 +111,20 @@ struct ParameterDirection {
   const double* along;
 };
 
+// The steps that `push_direction` keeps for `pull_back_twice` and for other directions.
+struct Keeping {
+  KeptTrajectory* steps = nullptr;  // receives them, unless it has them; null: none are kept
+  int most = 0;                     // at most so many, the last ones
+  const double* sensors = nullptr;  // (T, ns), cotangents in `pull_back_twice`; null: zero
+};
+
 // Writes the change of every state, `states` (T + 1, nx), for a change of the first state, which
 // the caller sets, of the controls, `ctrl` (T, nu), and of parameters. `start` is as for pull_back.
 // Returns the step that failed, if any.
 std::optional<BatchFailure> push_direction(const void* model, void* data, const double* start,
                                            int T, const double* ctrl,
                                            const ParameterDirection& params, double* states,
-                                           double* sensors, Arena& arena);
+                                           double* sensors, const Keeping& keeping, Arena& arena);
 
 // The derivative of `pull_back` along a direction.
 struct TrajectoryDirection {
@@ -122,13 +142,14 @@ struct ParameterProducts {
 // Reverse mode through T steps, twice. `cotangent` (nx) and its change `change` (nx) belong to the
 // state after the last step on entry, and to the state before the first step on return. Writes the
 // change of the derivative with respect to the controls, `ctrl` (T, nu), and the norms of the
-// changes, `norms` (T). With parameters, also writes `params`. Returns the step that failed, if
-// any.                                                                                     (HVP-2)
+// changes, `norms` (T). With parameters, also writes `params`. Steps in `kept`, which may be null,
+// are not evaluated again, except for some sensors. Returns the step that failed, if any. (HVP-2)
 std::optional<BatchFailure> pull_back_twice(const void* model, void* data, const double* start,
                                             int T, const TrajectoryCotangent& given,
                                             const TrajectoryDirection& along, double* ctrl,
                                             double* norms, const ParameterProducts& params,
-                                            double* cotangent, double* change);
+                                            double* cotangent, double* change,
+                                            const KeptTrajectory* kept);
 
 // Pulls the cotangent y of the forces on the dofs back to xfrc_applied, (nbody, 6). A wrench acts
 // as J^T (force, torque) at the center of mass of its body. Its cotangent is the motion of that

@@ -222,19 +222,22 @@ int push_forward_into(nb::handle model, nb::handle data, nb::handle start, int s
 
 void push_direction_into(nb::handle model, nb::handle data, nb::handle start, int steps,
                          nb::handle ctrl, const Parameters& parameters, nb::handle params,
-                         nb::handle states, nb::handle sensors, int first) {
+                         nb::handle states, nb::handle sensors, int first, KeptTrajectory* kept,
+                         int most, nb::handle d_sensors) {
   State s(model, data);
   const Py_ssize_t T = steps, size = engine().mj_stateSize(s.model, engine().integration_spec);
-  Array kept(start, "start", {T, size}, false), u(ctrl, "controls", {T, s.m.nu}, false),
+  Array rows(start, "start", {T, size}, false), u(ctrl, "controls", {T, s.m.nu}, false),
       p(params, "params", {static_cast<Py_ssize_t>(parameters.size())}, false),
       x(states, "states", {T + 1, state_size(s.m)}, true),
-      sensed(sensors, "sensors", {T, s.m.nsensordata}, true);
+      sensed(sensors, "sensors", {T, s.m.nsensordata}, true),
+      given(d_sensors, "d_sensors", {T, s.m.nsensordata}, false);
   const std::vector<Parameter> list = read(s.m, parameters);
   run_steps(model, first, 0, false, [&] {
     require_trajectory(s.m, sensed.data());
     thread_local Arena arena;
-    return push_direction(s.model, s.data, kept.data(), steps, u.data(), {view(list), p.data()},
-                          x.data(), sensed.data(), arena);
+    return push_direction(s.model, s.data, rows.data(), steps, u.data(), {view(list), p.data()},
+                          x.data(), sensed.data(),
+                          {may_keep(s.m) ? kept : nullptr, most, given.data()}, arena);
   });
 }
 
@@ -243,11 +246,11 @@ void pull_back_twice_into(nb::handle model, nb::handle data, nb::handle start, i
                           nb::handle moved_ctrl, nb::handle changes, const Parameters& parameters,
                           nb::handle moved_params, nb::handle ctrl, nb::handle norms,
                           nb::handle by_params, nb::handle params, nb::handle cotangent,
-                          nb::handle change, int first) {
+                          nb::handle change, int first, const KeptTrajectory* kept) {
   State s(model, data);
   const Py_ssize_t T = steps, size = engine().mj_stateSize(s.model, engine().integration_spec);
   const Py_ssize_t nx = state_size(s.m), nu = s.m.nu, width = parameters.size();
-  Array kept(start, "start", {T, size}, false), x(d_states, "d_states", {T, nx}, false),
+  Array rows(start, "start", {T, size}, false), x(d_states, "d_states", {T, nx}, false),
       sensed(d_sensors, "d_sensors", {T, s.m.nsensordata}, false),
       dp(moved_params, "moved_params", {width}, false), g(by_params, "by_params", {width}, true),
       p(params, "params", {width}, true), dx(moved, "moved", {T, nx}, false),
@@ -257,9 +260,10 @@ void pull_back_twice_into(nb::handle model, nb::handle data, nb::handle start, i
   const std::vector<Parameter> list = read(s.m, parameters);
   run_steps(model, first, steps - 1, false, [&] {
     require_trajectory(s.m, sensed.data());
-    return pull_back_twice(s.model, s.data, kept.data(), steps, {x.data(), sensed.data()},
+    return pull_back_twice(s.model, s.data, rows.data(), steps, {x.data(), sensed.data()},
                            {dx.data(), du.data(), dg.data(), {view(list), dp.data()}}, u.data(),
-                           sizes.data(), {g.data(), p.data()}, back.data(), second.data());
+                           sizes.data(), {g.data(), p.data()}, back.data(), second.data(),
+                           kept && !kept->steps.empty() ? kept : nullptr);
   });
 }
 
@@ -301,6 +305,10 @@ int simulate_and_push_into(nb::handle model, nb::handle data, nb::handle state, 
 
 void bind_adjoint(nb::module_& module) {
   using nb::arg;
+  nb::class_<KeptTrajectory>(module, "KeptTrajectory")
+      .def(nb::init<>())
+      .def("clear", &KeptTrajectory::clear);
+  module.attr("MOST_KEPT_STEPS") = kMostKeptSteps;
   module.def("parameter_kinds", &parameter_kinds);
   module.def("require_parameters", &require_all, arg("model"), arg("parameters"));
   module.def("vjp_into", &vjp_into, arg("model").none(), arg("data").none(),
@@ -323,12 +331,14 @@ void bind_adjoint(nb::module_& module) {
              arg("first"), arg("may_refuse") = false);
   module.def("push_direction_into", &push_direction_into, arg("model").none(), arg("data").none(),
              arg("start"), arg("steps"), arg("controls"), arg("parameters"), arg("params").none(),
-             arg("states"), arg("sensors").none(), arg("first"));
+             arg("states"), arg("sensors").none(), arg("first"), arg("kept").none(), arg("most"),
+             arg("d_sensors").none());
   module.def("pull_back_twice_into", &pull_back_twice_into, arg("model").none(), arg("data").none(),
              arg("start"), arg("steps"), arg("d_states"), arg("d_sensors").none(), arg("moved"),
              arg("moved_ctrl"), arg("changes").none(), arg("parameters"),
              arg("moved_params").none(), arg("controls"), arg("norms"), arg("by_params").none(),
-             arg("params").none(), arg("cotangent"), arg("change"), arg("first"));
+             arg("params").none(), arg("cotangent"), arg("change"), arg("first"),
+             arg("kept").none());
   module.def("simulate_and_push_into", &simulate_and_push_into, arg("model").none(),
              arg("data").none(), arg("state"), arg("steps"), arg("ctrl").none(),
              arg("force").none(), arg("wrench").none(), arg("mocap").none(), arg("visited"),

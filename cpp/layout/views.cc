@@ -217,13 +217,23 @@ void ModelCopy::enlarge_arena(std::uint64_t bytes) {
 
 namespace {
 
-// Copies the buffer of an mjData without bvh_active, which is large for meshes and only used for
+// The buffer of an mjData without most of bvh_active, which is large for meshes and only used for
 // visualization.
+struct Buffer {
+  std::size_t head, tail;  // number of bytes before it, and first byte after it
+};
+
+Buffer used_buffer(const ModelView& m, const DataView& d) {
+  constexpr std::size_t kAlign = 64;  // of MuJoCo's arrays, which the part after it has to keep
+  if (!d.bvh_active) return {d.nbuffer, d.nbuffer};
+  const std::size_t head = reinterpret_cast<const char*>(d.bvh_active) - d.buffer;
+  return {head, (head + m.nbvh) / kAlign * kAlign};
+}
+
 void copy_buffer(const ModelView& m, const DataView& from, char* buffer) {
-  const std::size_t head = reinterpret_cast<const char*>(from.bvh_active) - from.buffer;
-  const std::size_t tail = from.bvh_active ? head + m.nbvh : from.nbuffer;
-  std::memcpy(buffer, from.buffer, from.bvh_active ? head : tail);
-  std::memcpy(buffer + tail, from.buffer + tail, from.nbuffer - tail);
+  const Buffer b = used_buffer(m, from);
+  std::memcpy(buffer, from.buffer, b.head);
+  std::memcpy(buffer + b.tail, from.buffer + b.tail, from.nbuffer - b.tail);
 }
 
 // Moves pointers into an array of bytes to a copy of this array.
@@ -245,11 +255,15 @@ struct Move {
 }  // namespace
 
 DataView copy_arrays(const ModelView& m, const DataView& from, Arena& memory) {
-  char* buffer = memory.take<char>(from.nbuffer);
-  char* arena = memory.take<char>(from.parena);
-  copy_buffer(m, from, buffer);
-  std::memcpy(arena, from.arena, from.parena);
-  const Move moves[] = {{from.buffer, from.nbuffer, buffer}, {from.arena, from.parena, arena}};
+  const Buffer b = used_buffer(m, from);
+  auto copy = [&](const char* bytes, std::size_t size) {
+    char* to = memory.take<char>(size);
+    std::memcpy(to, bytes, size);
+    return Move{bytes, size, to};
+  };
+  const Move moves[] = {copy(from.buffer, b.head),
+                        copy(from.buffer + b.tail, from.nbuffer - b.tail),
+                        copy(from.arena, from.parena)};
   DataView view = from;
 #define MUJACOBIAN_MOVE(KIND, NAME, ...) move(view.NAME);
   for (const Move& move : moves) {

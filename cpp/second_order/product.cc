@@ -309,29 +309,12 @@ void require_parameters(const ModelView& m, const StepCurvature& curved) {
   if (curved.sweeps) throw Unsupported("option noslip_iterations", kOptionOfParameters);
 }
 
-}  // namespace
-
-void pull_back_twice(const ModelView& given_m, const DataView& given_d, const StepCotangent& given,
-                     const double* change, const StepDirection& along, const InputCotangent& first,
-                     const InputCotangent& second, const CurvedParameters* params, Arena& arena) {
-  require_awake(given_m, given_d);
-  require_second_order(given_m, given.sensors);
-  const auto& [m, d] =
-      converge_collider(given_m, given_d, params || reads_solution(given_m, given, arena));
-  const bool forces = along.force || first.force || second.force;
-  if (m.opt.integrator == integrator::kRK4) {
-    return pull_back_runge_kutta(m, d, given, change, along, first, second, params, arena);
-  }
-
-  // the second derivatives as forms, and the product with them if the noslip solver acts
-  const StepCurvature curved = differentiate_twice(m, d, given, forces, arena);
+// Writes the products of a step that has been differentiated twice.                       (HVP-1)
+void pull_curvature(const ModelView& m, const DataView& d, const StepCurvature& curved,
+                    const StepCotangent& given, const double* change, const StepDirection& along,
+                    const InputCotangent& first, const InputCotangent& second,
+                    const CurvedParameters* params, Arena& arena) {
   const auto& [s, mu, forms, sliding, cross, sweeps] = curved;
-  if (params) require_parameters(m, curved);
-  if (sweeps) {
-    const FormedStep step = form_step(m, d, curved, given, forces, arena);
-    return pull_back_formed(m, step, given, change, along, first, second);
-  }
-
   // the first derivative with the same factors
   const DofRows& residual = s.forward.residual;
   if (first.state || first.ctrl || first.force) pull_once(m, d, curved, given.next, first, arena);
@@ -375,6 +358,42 @@ void pull_back_twice(const ModelView& given_m, const DataView& given_d, const St
     second.state[term->k] += term->second * along.state[term->j];
   }
   if (params) write_parameters(m, curved, along, *params, slopes, moved, y, arena);
+}
+
+}  // namespace
+
+void pull_back_twice(const ModelView& given_m, const DataView& given_d, const StepCotangent& given,
+                     const double* change, const StepDirection& along, const InputCotangent& first,
+                     const InputCotangent& second, const CurvedParameters* params, Arena& arena) {
+  require_awake(given_m, given_d);
+  require_second_order(given_m, given.sensors);
+  const auto& [m, d] =
+      converge_collider(given_m, given_d, params || reads_solution(given_m, given, arena));
+  const bool forces = along.force || first.force || second.force;
+  if (m.opt.integrator == integrator::kRK4) {
+    return pull_back_runge_kutta(m, d, given, change, along, first, second, params, arena);
+  }
+
+  // the second derivatives, and the product with them as matrices if the noslip solver acts
+  const StepCurvature curved = differentiate_twice(m, d, given, forces, arena);
+  if (params) require_parameters(m, curved);
+  if (curved.sweeps) {
+    const FormedStep step = form_step(m, d, curved, given, forces, arena);
+    return pull_back_formed(m, step, given, change, along, first, second);
+  }
+
+  pull_curvature(m, d, curved, given, change, along, first, second, params, arena);
+}
+
+void pull_back_twice(const ModelView& m, const KeptStep& step, const StepCotangent& given,
+                     const double* change, const StepDirection& along, const InputCotangent& first,
+                     const InputCotangent& second, const CurvedParameters* params, Arena& arena) {
+  require_second_order(m, given.sensors);
+  const DataView& d = step.data();
+  const StepCurvature curved =
+      curve_step(m, d, step.differential(), given, arena.zeros<double>(m.nv), arena);
+  if (params) require_parameters(m, curved);
+  pull_curvature(m, d, curved, given, change, along, first, second, params, arena);
 }
 
 void pull_back_stage(const ModelView& m, const DataView& d, const StepCurvature& curved,

@@ -64,6 +64,12 @@ void pull_back_twice(const ModelView& m, const DataView& d, const StepCotangent&
                      const double* change, const StepDirection& along, const InputCotangent& first,
                      const InputCotangent& second, const CurvedParameters* params, Arena& arena);
 
+// The same for a step that is kept, without columns of qfrc_applied and without noslip, whose
+// sensors with a cotangent read no acceleration.
+void pull_back_twice(const ModelView& m, const KeptStep& step, const StepCotangent& given,
+                     const double* change, const StepDirection& along, const InputCotangent& first,
+                     const InputCotangent& second, const CurvedParameters* params, Arena& arena);
+
 // The same for the acceleration of a stage of RK4, with its cotangent in `curved`, if only the
 // parameters change. The residual of the stage is the derivative of the acceleration.    (HVP-13)
 void pull_back_stage(const ModelView& m, const DataView& d, const StepCurvature& curved,

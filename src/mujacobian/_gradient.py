@@ -214,6 +214,7 @@ class SecondAdjoint:
       last: `(n, nx)`, changes of `given` at the last state.
       core: the parameters of the core that change; empty if none does.
       params: `(n, parameters)`, their changes.
+      kept: the steps of each rollout that need no evaluation; None if there are none.
     """
 
     def __init__(
@@ -227,8 +228,9 @@ class SecondAdjoint:
         last: Array,
         core: list[tuple[int, int, int]],
         params: Array,
+        kept: list[_core.KeptTrajectory] | None,
     ) -> None:
-        self.model, self.given, self.sensed = model, given, sensed
+        self.model, self.given, self.sensed, self.kept = model, given, sensed, kept
         self.core, self.params = core, params
         self.by_params, self.made_params = np.zeros((2, len(given), len(core)))
         self.moved, self.controls, self.changes = moved, controls, changes
@@ -260,6 +262,7 @@ class SecondAdjoint:
                 cotangent=self.cotangents[k],
                 change=self.state[k],
                 first=first,
+                kept=None if self.kept is None else self.kept[k],
             )
 
     def product(self, *, is_batch: bool) -> Gradient:

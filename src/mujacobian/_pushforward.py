@@ -48,6 +48,8 @@ class DirectionPush:
       moved: `(n, T + 1, nx)`, changes of the states; the first ones are given, `push` fills the
         others.
       sensed: `(n, T, ns)`, changes of the sensors, which `push` fills; None if not requested.
+      kept: per rollout, receives the last steps for second derivatives; None: nothing is kept.
+      d_sensors: `(n, T, ns)`, the cotangents of these second derivatives; None: zero.
     """
 
     model: mujoco.MjModel
@@ -56,6 +58,8 @@ class DirectionPush:
     params: Array
     moved: Array
     sensed: Array | None
+    kept: list[_core.KeptTrajectory] | None
+    d_sensors: Array | None
 
     def push(self, k: int, data: mujoco.MjData, segments: Iterable[Segment]) -> None:
         """Fill the changes of rollout k."""
@@ -71,6 +75,9 @@ class DirectionPush:
                 states=self.moved[k, first : last + 1],
                 sensors=None if self.sensed is None else self.sensed[k, first:last],
                 first=first,
+                kept=None if self.kept is None else self.kept[k],
+                most=_core.MOST_KEPT_STEPS // len(self.moved),
+                d_sensors=None if self.d_sensors is None else self.d_sensors[k, first:last],
             )
 
 

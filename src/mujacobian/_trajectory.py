@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar, cast
 
@@ -16,6 +17,7 @@ from mujacobian._differenced import may_difference
 from mujacobian._gradient import Adjoint, Gradient, SecondAdjoint, Segment
 from mujacobian._history import Histories, actuator_channels, sensor_channels
 from mujacobian._inputs import Inputs
+from mujacobian._kept_steps import kept_steps
 from mujacobian._manifold import Manifold, pull_poses
 from mujacobian._parameters import Parameters
 from mujacobian._parts import call_by_workers
@@ -42,7 +44,7 @@ class Trajectory:
       states: `(T + 1, nq + nv + na)`, rows of (qpos, qvel, act): the first state, then the state
         after every step.
       sensordata: `(T, ns)`, the sensor values of each step, at the state before the step.
-      model: the simulated model. Do not change it before you compute gradients.
+      model: the simulated model. Do not change it as long as you compute derivatives.
 
     The other attributes are what `gradient` and `jacobian` need.
     """
@@ -207,8 +209,8 @@ class Trajectory:
         as functions of the first state, the controls and the parameters. For a loss that is not
         linear in them, the product with the Hessian of the loss has another term:
         `gradient(L_xx dx, L_yy dy)` with the changes `dx, dy` from `jvp` and the second derivatives
-        of the loss. The cost is that of two to three gradients. All other inputs of the rollout are
-        constants.
+        of the loss. The cost is that of two to three gradients, and less for further products of the
+        same trajectory. All other inputs of the rollout are constants.
 
         Args:
           direction: changes of the first state and of the controls, in the shapes of `state` and
@@ -256,14 +258,16 @@ class Trajectory:
         controls = histories.push_controls(controls)
         if sensed is not None:
             sensed = histories.pull_sensors(sensed)
-        self._push_direction(controls, (core, raw), moved, None)
-
-        changes = None if tangent else manifold.curve(states, rows, moved)
-        last = np.zeros((n, manifold.nx)) if changes is None else changes[:, -1].copy()
-        adjoint = SecondAdjoint(
-            self.model, given, sensed, moved, controls, changes, last, core, raw
-        )
-        self._each(lambda k, data: adjoint.pull_back(k, data, self.segments(k, data)))
+        # steps between checkpoints are evaluated again in every pass, to save memory
+        keeping = kept_steps(self, n) if self.every == 1 else nullcontext(None)
+        with keeping as kept:
+            self._push_direction(controls, (core, raw), moved, None, kept, sensed)
+            changes = None if tangent else manifold.curve(states, rows, moved)
+            last = np.zeros((n, manifold.nx)) if changes is None else changes[:, -1].copy()
+            adjoint = SecondAdjoint(
+                self.model, given, sensed, moved, controls, changes, last, core, raw, kept
+            )
+            self._each(lambda k, data: adjoint.pull_back(k, data, self.segments(k, data)))
         made = adjoint.product(is_batch=self.is_batch)
         made = replace(made, controls=histories.pull_controls(made.controls))
         if not tangent:
@@ -398,9 +402,11 @@ class Trajectory:
         params: tuple[list[tuple[int, int, int]], Array],
         moved: Array,
         sensed: Array | None,
+        kept: list[_core.KeptTrajectory] | None = None,
+        d_sensors: Array | None = None,
     ) -> None:
         """Fill the changes of all states, of which the first one is given, and of the sensors."""
-        work = DirectionPush(self.model, controls, *params, moved, sensed)
+        work = DirectionPush(self.model, controls, *params, moved, sensed, kept, d_sensors)
         self._each(lambda k, data: work.push(k, data, self.segments(k, data, reverse=False)))
         for k, t in np.argwhere(~np.isfinite(moved).all(axis=2))[:1]:
             which = f"rollout {k}: " if self.is_batch else ""
