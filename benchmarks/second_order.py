@@ -4,8 +4,9 @@
 of the speed table, and on the A1 and G1 of MuJoCo Menagerie that stand. With `--accuracy` it
 compares `hessian` with extrapolated differences of `A` and `B` in states of every scene of the
 Menagerie. With `--rollout` it compares the times of Hessian-vector products and of gradients of
-rollouts of these robots: the first product of a trajectory, and further ones. The scenes come from the checkout in the environment variable
-MENAGERIE_ROOT. The exit status is 1 if an error is above the bound.
+rollouts of these robots: the first product of a trajectory, and further ones. The scenes come from
+the checkout in the environment variable MENAGERIE_ROOT. The exit status is 1 if an error is above
+the bound.
 """
 
 import argparse

@@ -190,6 +190,10 @@ const double* stiffness_curvature(const ModelView& m, const DataView& d, const A
                             arena);
 }
 
+bool is_curved_actuator(const ModelView& m, int actuator) {
+  return !force_law_is_linear(m, actuator) || is_curved(actuator_source(m, actuator));
+}
+
 PathSource actuator_source(const ModelView& m, int actuator) {
   const int trn = m.actuator_trntype[actuator], id = m.actuator_trnid[2 * actuator];
   if (trn == transmission::kTendon) return tendon_source(m, id);

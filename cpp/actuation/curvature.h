@@ -11,6 +11,9 @@ namespace mujacobian {
 int actuator_curvatures(const ModelView& m, const DataView& d, const Actuation& actuation,
                         PathCurvature* out, Arena& arena);
 
+// Returns whether the force of an actuator with one output may have second derivatives.
+bool is_curved_actuator(const ModelView& m, int actuator);
+
 // Return the second derivatives of the parts of the force of an actuator, before any limit.
 PathCurvature unlimited_curvature(const ModelView& m, const DataView& d, const ActuatorForce& f,
                                   Arena& arena);

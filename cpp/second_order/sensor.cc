@@ -84,6 +84,17 @@ bool reads(const ModelView& m, int sensor, int actuator) {
                                                        : pulls_tendon(m, actuator, id);
 }
 
+// Returns whether a force that the sensor reads may have second derivatives.
+bool reads_curved(const Sensing& s, int sensor) {
+  const Actuation& all = s.f.paths.actuation;
+  for (int k = 0; k < all.weight_count; k++) {
+    const ForceWeights& w = all.weights[k];
+    if (!reads(s.m, sensor, w.actuator)) continue;
+    if (w.scaled || is_curved_actuator(s.m, w.actuator)) return true;
+  }
+  return false;
+}
+
 // Adds a force with its weight.
 void add_force(Sensing& s, const PathCurvature& c, double weight, SensorForm& form) {
   if (weight == 0 || (c.count == 0 && !is_curved(c.source))) return;
@@ -94,6 +105,7 @@ void add_force(Sensing& s, const PathCurvature& c, double weight, SensorForm& fo
 
 // Forces of actuators                                                                      (HSE-20)
 void add_actuator(Sensing& s, int sensor, const double* weights, SensorForm& form) {
+  if (!reads_curved(s, sensor)) return;
   const ModelView& m = s.m;
   const Actuation& actuation = s.f.paths.actuation;
   const ActuatorForces& all = s.actuators();
@@ -112,6 +124,7 @@ void add_actuator(Sensing& s, int sensor, const double* weights, SensorForm& for
     }
   }
   for (int k = 0; k < all.count; k++) {
+    if (by_force[k] == 0) continue;
     add_force(s, unlimited_curvature(m, s.d, all.force[k], s.arena), by_force[k], form);
   }
   if (scaled < 0) return;

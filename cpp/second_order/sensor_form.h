@@ -45,6 +45,36 @@ class SensorForm {
     }
   }
 
+  // The entries of dof l and of dof k, which is l or below it, so that their component is the same.
+  class Pair {
+   public:
+    Pair(const StepForms& forms, int l, int k) : l_(l), k_(k), forms_(forms) {
+      const QuadraticForm& form = forms.late;
+      const Component& part = form.layout.components[form.layout.component[l]];
+      half_ = form.half[form.layout.component[l]];
+      stride_ = part.stride, nv_ = part.nv;
+      of_l_ = form.layout.column[l], of_k_ = form.layout.column[k];
+    }
+    // Add the second derivative with respect to the positions of both, or to their velocities.
+    void add_qq(double value) { add(of_l_, of_k_, l_ == k_ ? 0.5 * value : value); }
+    void add_vv(double value) { add(of_l_ + nv_, of_k_ + nv_, l_ == k_ ? 0.5 * value : value); }
+    // Add that with respect to the position of one and the velocity of the other.
+    void add_qv(double value) { add(of_l_, of_k_ + nv_, value); }
+    void add_vq(double value) { add(of_l_ + nv_, of_k_, value); }
+    // Adds that with respect to the acceleration of l and the position of k.
+    void add_aq(double value) { forms_.early.mixed[l_][of_k_] += value; }
+
+   private:
+    void add(std::ptrdiff_t row, int column, double value) {
+      half_[row * stride_ + column] += value;
+    }
+    int l_, k_, nv_, of_l_, of_k_;
+    std::ptrdiff_t stride_;
+    double* half_;
+    const StepForms& forms_;
+  };
+  Pair pair(int l, int k) const { return Pair(forms_, l, k); }
+
   // Adds the derivative with respect to the acceleration of a dof.
   void add_acceleration(int dof, double slope) { through_acceleration_[dof] += slope; }
 
@@ -84,18 +114,19 @@ void add_chain_pair(const ModelView& m, int l, int k, bool accelerates, Entry en
                     Swapped swapped, SensorForm& form) {
   constexpr auto q = DofVariable::kPosition, v = DofVariable::kVelocity,
                  a = DofVariable::kAcceleration;
+  SensorForm::Pair pair = form.pair(l, k);
   if (l != k && moves_axis(m, k, l)) {  // rotations of one joint
-    form.add({q, l}, {q, k}, 0.5 * (entry(q, q) + swapped(q, q)));
-    form.add({v, l}, {v, k}, 0.5 * (entry(v, v) + swapped(v, v)));
-    form.add({q, l}, {v, k}, entry(q, v));
-    form.add({q, k}, {v, l}, swapped(q, v));
+    pair.add_qq(0.5 * (entry(q, q) + swapped(q, q)));
+    pair.add_vv(0.5 * (entry(v, v) + swapped(v, v)));
+    pair.add_qv(entry(q, v));
+    form.pair(k, l).add_qv(swapped(q, v));
     return;
   }
-  form.add({q, l}, {q, k}, entry(q, q));
-  form.add({v, l}, {v, k}, entry(v, v));
-  form.add({q, l}, {v, k}, entry(q, v));
-  if (l != k) form.add({v, l}, {q, k}, entry(v, q));
-  if (l != k && accelerates) form.add({a, l}, {q, k}, entry(a, q));
+  pair.add_qq(entry(q, q));
+  pair.add_vv(entry(v, v));
+  pair.add_qv(entry(q, v));
+  if (l != k) pair.add_vq(entry(v, q));
+  if (l != k && accelerates) pair.add_aq(entry(a, q));
 }
 
 // The same for a function of positions, with the derivative with respect to the positions of l,
@@ -104,7 +135,7 @@ template <class Swapped>
 void add_position_pair(const ModelView& m, int l, int k, double value, Swapped swapped,
                        SensorForm& form) {
   if (l != k && moves_axis(m, k, l)) value = 0.5 * (value + swapped());  // rotations of one joint
-  form.add({DofVariable::kPosition, l}, {DofVariable::kPosition, k}, value);
+  form.pair(l, k).add_qq(value);
 }
 
 // Adds the second derivatives half + half^T with respect to the positions of the dofs of a pair,

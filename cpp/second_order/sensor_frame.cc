@@ -176,12 +176,36 @@ class Function {
     }
   }
 
+  // The factors of (HSE-5) that depend on dof k: forces and a vector whose products with the axes
+  // of dof l are the second derivatives. A product (l x k) . F of motions and a force is l . (k x*
+  // F).
+  struct Below {
+    Force rate, acc;
+    Vec3 pose;
+  };
+
+  // Adds the second derivatives of the variables with respect to the dofs, times their slopes.
+  // (HSE-5)
+  void write_frame(const Mover& x, SensorForm& form) const {
+    const Force by_velocity = x.force(kAngVel, kLinVel), by_acc = x.force(kAngAcc, kLinAcc);
+    const Vec3 turn = 0.5 * x.slope[kTurn], place = x.slope[kPlace];
+    const bool moving = !is_zero(by_velocity) || !is_zero(by_acc);
+    Below* below = s_.arena.take<Below>(x.frame.n);
+    for (int j = 0; j < x.frame.n; j++) {
+      const Axis& k = x.axes[j];
+      below[j].pose = cross(k.axis.ang, turn) + cross(x.frame.moved[j], place);
+      if (!moving) continue;
+      below[j].rate =
+          cross(k.axis, by_velocity + cross(x.velocity, by_acc)) + cross(k.axis_dot, by_acc);
+      below[j].acc = cross(k.axis, by_acc);
+      if (accelerates_) form.add_acceleration(k.dof, dot(k.axis, by_acc));
+    }
+    moving ? write_motion(x, below, form) : write_pose(x, below, form);
+  }
+
   // The part of `write_frame` of sensors that depend on positions only.
-  void write_pose(const Mover& x, Vec3 turn, Vec3 place, SensorForm& form) const {
-    auto entry = [&](int i, int j) {
-      const Vec3 l = x.axes[i].axis.ang;
-      return dot(turn, cross(l, x.axes[j].axis.ang)) + dot(place, cross(l, x.frame.moved[j]));
-    };
+  void write_pose(const Mover& x, const Below* below, SensorForm& form) const {
+    auto entry = [&](int i, int j) { return dot(x.axes[i].axis.ang, below[j].pose); };
     for (int j = 0; j < x.frame.n; j++)
       for (int i = 0; i <= j; i++) {
         add_position_pair(
@@ -189,40 +213,25 @@ class Function {
       }
   }
 
-  // The second derivatives of the variables with respect to the dofs, times their slopes. (HSE-5)
-  void write_frame(const Mover& x, SensorForm& form) const {
-    const Force by_velocity = x.force(kAngVel, kLinVel), by_acc = x.force(kAngAcc, kLinAcc);
-    const Vec3 turn = 0.5 * x.slope[kTurn], place = x.slope[kPlace];
-    if (is_zero(by_velocity) && is_zero(by_acc)) return write_pose(x, turn, place, form);
-    auto entry = [&](const Axis& l, Vec3 moved, const Axis& k, DofVariable::Kind first,
+  // The part of `write_frame` of all other sensors.
+  void write_motion(const Mover& x, const Below* below, SensorForm& form) const {
+    auto entry = [&](const Axis& l, const Below& k, DofVariable::Kind first,
                      DofVariable::Kind second) {
       constexpr auto q = DofVariable::kPosition, v = DofVariable::kVelocity;
       if (first == q && second == q) {
-        const Motion rate = cross(l.axis_dot, k.axis);
-        const Motion acc =
-            cross(l.second, k.axis) + cross(rate, x.velocity) + cross(l.axis_dot, k.axis_dot);
-        return dot(turn, cross(l.axis.ang, k.axis.ang)) + dot(place, cross(l.axis.ang, moved)) +
-               dot(rate, by_velocity) + dot(acc, by_acc);
+        return dot(l.axis_dot, k.rate) + dot(l.second, k.acc) + dot(l.axis.ang, k.pose);
       }
-      if (first == v && second == q) {
-        const Motion rate = cross(l.axis, k.axis);
-        const Motion acc =
-            cross(l.sum, k.axis) + cross(rate, x.velocity) + cross(l.axis, k.axis_dot);
-        return dot(rate, by_velocity) + dot(acc, by_acc);
-      }
-      return dot(cross(first == q ? l.axis_dot : l.axis, k.axis), by_acc);
+      if (first == v && second == q) return dot(l.axis, k.rate) + dot(l.sum, k.acc);
+      return dot(first == q ? l.axis_dot : l.axis, k.acc);
     };
-    for (int j = 0; j < x.frame.n; j++) {
-      const Axis& k = x.axes[j];
-      if (accelerates_) form.add_acceleration(k.dof, dot(k.axis, by_acc));
+    for (int j = 0; j < x.frame.n; j++)
       for (int i = 0; i <= j; i++) {
-        const Axis& l = x.axes[i];
+        const Axis &l = x.axes[i], &k = x.axes[j];
         add_chain_pair(
             s_.m, l.dof, k.dof, accelerates_,
-            [&](auto a, auto b) { return entry(l, x.frame.moved[j], k, a, b); },
-            [&](auto a, auto b) { return entry(k, x.frame.moved[i], l, a, b); }, form);
+            [&](auto a, auto b) { return entry(l, below[j], a, b); },
+            [&](auto a, auto b) { return entry(k, below[i], a, b); }, form);
       }
-    }
   }
 
   Sensing& s_;

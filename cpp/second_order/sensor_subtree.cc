@@ -59,8 +59,10 @@ void add_momentum(Sensing& s, const Parts& all, F about, Vec3 weight, SensorForm
   // the factors of (HSE-12) that depend on one dof
   Motion* turned = s.arena.template take<Motion>(all.n);
   Force* carried = s.arena.template take<Force>(all.n);
+  Vec3* arm = s.arena.template take<Vec3>(all.n);
   for (int k = 0; k < all.n; k++) {
     const Part& part = all.part[k];
+    arm[k] = cross(part.center, weight);
     const Motion along = about(part);
     turned[k] = cross(part.axis, along);
     carried[k] = cross(part.axis, part.inertia * along) - part.inertia * turned[k];
@@ -72,7 +74,7 @@ void add_momentum(Sensing& s, const Parts& all, F about, Vec3 weight, SensorForm
     if (second == v) return -dot(above, k.dv);
     const Force& below = carried[&k - all.part];
     if (first == v) return dot(l.axis, below);
-    return dot(l.axis_dot, below) - dot(above, k.dq) + dot(weight, cross(l.axis.ang, k.center));
+    return dot(l.axis_dot, below) - dot(above, k.dq) + dot(l.axis.ang, arm[&k - all.part]);
   };
   visit_pairs(s, all, [&](const Part& above, const Part& below) {
     add_chain_pair(
@@ -83,9 +85,9 @@ void add_momentum(Sensing& s, const Parts& all, F about, Vec3 weight, SensorForm
 
 // Adds the second derivatives of the product of the center of mass with `weight`.         (HSE-8)
 void add_center(Sensing& s, const Parts& all, Vec3 weight, SensorForm& form) {
-  auto entry = [&](const Part& l, const Part& k) {
-    return dot(weight, cross(l.axis.ang, k.center));
-  };
+  Vec3* arm = s.arena.take<Vec3>(all.n);
+  for (int k = 0; k < all.n; k++) arm[k] = cross(all.part[k].center, weight);
+  auto entry = [&](const Part& l, const Part& k) { return dot(l.axis.ang, arm[&k - all.part]); };
   visit_pairs(s, all, [&](const Part& above, const Part& below) {
     add_position_pair(
         s.m, above.dof, below.dof, entry(above, below), [&] { return entry(below, above); }, form);

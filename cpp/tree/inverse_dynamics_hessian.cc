@@ -21,6 +21,8 @@ inline Vec3 torque_change(const VirtualComposite& c, Motion x) {
   return -(transpose_mul(c.rate, x.ang) + 2.0 * cross(c.momentum.lin, x.lin));
 }
 
+// Without velocities only the momentum is computed.
+template <bool velocities>
 VirtualComposite* virtual_composites(const ModelView& m, const DataView& d, const DataView& virt,
                                      Arena& arena) {
   // each body alone
@@ -30,6 +32,7 @@ VirtualComposite* virtual_composites(const ModelView& m, const DataView& d, cons
     Motion u = load_motion(virt.cvel + 6 * b);
     VirtualComposite& c = composite[b];
     c.momentum = inertia * u;
+    if (!velocities) continue;
     c.rate = inertia_rate(inertia, u, c.momentum.ang);
     c.torque = torque_change(c, load_motion(d.cvel + 6 * b));  // (HES-11)
   }
@@ -38,6 +41,7 @@ VirtualComposite* virtual_composites(const ModelView& m, const DataView& d, cons
     int parent = m.body_parentid[b];
     if (parent == 0) continue;
     composite[parent].momentum += composite[b].momentum;
+    if (!velocities) continue;
     composite[parent].rate = composite[parent].rate + composite[b].rate;
     composite[parent].torque += composite[b].torque;
   }
@@ -95,14 +99,24 @@ bool is_rotation(const ModelView& m, int dof) {
   return type == joint::kBall || (type == joint::kFree && dof >= m.jnt_dofadr[j] + 3);
 }
 
+// Without velocities S' is zero, and with it all that it multiplies.
+template <bool velocities>
 Sweep sweep(const ModelView& m, const DataView& d, const double* acc, const DataView& virt,
             Arena& arena) {
   const MotionSweep motion = sweep_motion(m, d, acc, base_acceleration(m), arena);
   const Composite* composite = composites(m, d, motion.acceleration, arena);
-  const VirtualComposite* virtuals = virtual_composites(m, d, virt, arena);
-  Sweep s{arena.take<Outer>(m.nv),      arena.take<Inner>(m.nv),     make_vectors(m.nv, arena),
-          make_vectors(m.nv, arena),    make_vectors(m.nv, arena),   make_vectors(m.nv, arena),
-          make_vectors(m.nv, arena, 3), make_vectors(m.nv, arena, 3)};
+  const VirtualComposite* virtuals = virtual_composites<velocities>(m, d, virt, arena);
+  auto moving = [&](int components) {
+    return velocities ? make_vectors(m.nv, arena, components) : Vectors{};
+  };
+  Sweep s{arena.take<Outer>(m.nv),
+          arena.take<Inner>(m.nv),
+          make_vectors(m.nv, arena),
+          moving(6),
+          make_vectors(m.nv, arena),
+          make_vectors(m.nv, arena),
+          moving(3),
+          moving(3)};
   for (int i = 0; i < m.nv; i++) {
     const int body = m.dof_bodyid[i];
     const Composite& c = composite[body];
@@ -110,20 +124,25 @@ Sweep sweep(const ModelView& m, const DataView& d, const double* acc, const Data
     const Inertia inertia{d.crb + 10 * body};
     const Outer o{load_motion(d.cdof + 6 * i), load_motion(d.cdof_dot + 6 * i),
                   load_motion(virt.cdof_dot + 6 * i), motion.rates[i].second, motion.rates[i].sum};
-    Inner n;
-    n.force_q = inertia * o.second + apply_rate(c, o.axis_dot.ang) + cross(o.axis, c.force);
-    n.force_v = inertia * o.sum + apply_rate(c, o.axis.ang);
+    Inner n{};
+    n.force_q = inertia * o.second;
+    if (velocities) n.force_q += apply_rate(c, o.axis_dot.ang);
+    n.force_q += cross(o.axis, c.force);
     n.force_a = inertia * o.axis;
     n.momentum_q = inertia * o.axis_virtual + cross(o.axis, u.momentum);
-    n.torque_q = apply_rate_transposed(c, o.axis_virtual) + torque_change(u, o.axis_dot) +
-                 cross(o.axis.ang, u.torque);
-    n.torque_v = torque_change(u, o.axis);
+    if (velocities) {
+      n.force_v = inertia * o.sum + apply_rate(c, o.axis.ang);
+      n.torque_q = apply_rate_transposed(c, o.axis_virtual) + torque_change(u, o.axis_dot) +
+                   cross(o.axis.ang, u.torque);
+      n.torque_v = torque_change(u, o.axis);
+    }
     s.outer[i] = o;
     if (is_rotation(m, i)) s.inner[i] = n;
     s.force_q.put(i, n.force_q.ang, n.force_q.lin);
-    s.force_v.put(i, n.force_v.ang, n.force_v.lin);
     s.force_a.put(i, n.force_a.ang, n.force_a.lin);
     s.momentum_q.put(i, n.momentum_q.ang, n.momentum_q.lin);
+    if (!velocities) continue;
+    s.force_v.put(i, n.force_v.ang, n.force_v.lin);
     s.torque_q.put(i, n.torque_q);
     s.torque_v.put(i, n.torque_v);
   }
@@ -189,7 +208,7 @@ void add_entries(double* y, const double* x, int n) {
 template <bool velocities>
 void add_sweep(const ModelView& m, const DataView& d, const Topology& tree, const double* acc,
                const DataView& virt, const QuadraticForm& form, Arena& arena) {
-  const Sweep s = sweep(m, d, acc, virt, arena);
+  const Sweep s = sweep<velocities>(m, d, acc, virt, arena);
   const RowEntries row = take_entries(m.nv, arena);
   for (int l = 0; l < m.nv; l++) {
     const int n = tree.end[l] - l, at_q = form.q_column(l), at_v = form.v_column(l);

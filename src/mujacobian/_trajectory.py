@@ -209,7 +209,7 @@ class Trajectory:
         as functions of the first state, the controls and the parameters. For a loss that is not
         linear in them, the product with the Hessian of the loss has another term:
         `gradient(L_xx dx, L_yy dy)` with the changes `dx, dy` from `jvp` and the second derivatives
-        of the loss. The cost is that of two to three gradients, and less for further products of the
+        of the loss. The cost is that of about two gradients, and less for further products of the
         same trajectory. All other inputs of the rollout are constants.
 
         Args:
