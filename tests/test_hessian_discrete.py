@@ -88,6 +88,27 @@ def test_springs_of_all_powers():
     check(*springs())
 
 
+@pytest.mark.parametrize("linear", [0, 3])
+def test_cubic_springs_and_dampers_at_rest(linear):
+    """Without a linear part, stiffness and damping touch zero. They are twice differentiable."""
+    model, data = springs()
+    model.jnt_stiffness[:] = model.dof_damping[:] = model.tendon_damping[:] = linear
+    model.jnt_stiffnesspoly[:] = model.dof_dampingpoly[:] = model.tendon_dampingpoly[:] = [0, 9]
+    data.qpos[:], data.qvel[:] = model.qpos_spring, 0
+    check(model, data)
+
+
+def test_quadratic_springs_at_rest_up_to_rounding():
+    """Their contribution is zero, whatever the direction of the rounding error is."""
+    model, data = springs()
+    data.qpos[:] = model.qpos_spring
+    expected = joined(mujacobian.hessian(model, data, cotangent(model)))
+    data.qpos[np.flatnonzero(abs(data.qpos) > 0.1)] *= 1 + 1e-15
+    data.qpos[np.flatnonzero(data.qpos == 0)] = 1e-16
+    found = joined(mujacobian.hessian(model, data, cotangent(model)))
+    np.testing.assert_allclose(found, expected, atol=1e-9 * abs(expected).max())
+
+
 @pytest.mark.parametrize("shape", ["none", "ellipsoid"])
 def test_a_medium(shape):
     """A free body without couplings has the rate of its bias force in its matrix."""

@@ -58,6 +58,9 @@ void subtract_block(const DofRows& residual, int dof, const Mat3& block) {
     for (int b = 0; b < 3; b++) residual.dq(dof + a, dof + b) -= block(a, b);
 }
 
+// A spring with a smaller displacement is at rest, up to rounding errors of quaternions.
+constexpr double kAtRest = 1e-12;
+
 // Returns the slope of the spring along its displacement e, which the metric uses for all
 // directions.
 SpringSlope radial_slope(const Poly& k, int dof, Vec3 e) {
@@ -66,17 +69,19 @@ SpringSlope radial_slope(const Poly& k, int dof, Vec3 e) {
   if (slope <= 0) return s;
   s.stiffness = slope;
   // tie: ball spring at rest in the metric
-  if (r > 0) store3(s.gradient, (k.curvature(r) / r) * e);
+  if (r >= kAtRest) store3(s.gradient, (k.curvature(r) / r) * e);
   return s;
 }
 
-// Returns the second derivative of this slope with respect to e. At rest it is set to zero.
+// Returns the second derivative of this slope with respect to e. At rest that of the quadratic part
+// of the spring does not exist; it is set to zero.                                        (HES-67)
 Mat3 radial_bend(const Poly& k, Vec3 e) {
   const double r = norm(e);
-  if (r == 0 || k.slope(r) <= 0) return {};
+  if (!k.slope_acts(r)) return {};
+  const Mat3 bend = k.third() * identity3();
+  if (r < kAtRest) return bend;
   const Vec3 n = (1 / r) * e;
-  const Mat3 along = outer(n, n);
-  return k.third() * along + (k.curvature(r) / r) * (identity3() + -1.0 * along);
+  return bend + (2 * k.p[0] / r) * (identity3() + -1.0 * outer(n, n));
 }
 
 // Position and rest position of the spring of a joint.
@@ -93,8 +98,9 @@ SpringState spring_state(const ModelView& m, const DataView& d, int j) {
 Mat3 radial_curvature(const Poly& k, Vec3 e, Vec3 mu) {
   const double r = norm(e), along = dot(mu, e);
   // at rest the quadratic part of a spring has no second derivative: it is set to zero
-  const double radial = r > 0 ? k.p[0] / r + 2 * k.p[1] : 2 * k.p[1];
-  const double bend = r > 0 ? -k.p[0] / (r * r * r) : 0;
+  const bool moved = r >= kAtRest;
+  const double radial = moved ? k.p[0] / r + 2 * k.p[1] : 2 * k.p[1];
+  const double bend = moved ? -k.p[0] / (r * r * r) : 0;
   return radial * (outer(mu, e) + outer(e, mu) + along * identity3()) + bend * along * outer(e, e);
 }
 
@@ -183,7 +189,7 @@ void spring_bends(const ModelView& m, const DataView& d, int j, Mat3 out[2]) {
   auto [qpos, rest] = spring_state(m, d, j);
   if (type == joint::kSlide || type == joint::kHinge) {
     out[0] = Mat3{};
-    if (k.slope(qpos[0] - rest[0]) > 0) out[0](0, 0) = k.third();
+    if (k.slope_acts(qpos[0] - rest[0])) out[0](0, 0) = k.third();
     return;
   }
   if (type == joint::kFree) {
@@ -194,7 +200,9 @@ void spring_bends(const ModelView& m, const DataView& d, int j, Mat3 out[2]) {
   const Mat3 inverse = right_jacobian_inverse(e);
   const double r = norm(e);
   out[0] = transposed(inverse) * radial_bend(k, e) * inverse;
-  if (r > 0 && k.slope(r) > 0) out[0] = out[0] + log_curvature(e, (k.curvature(r) / r) * e);
+  if (r >= kAtRest && k.slope(r) > 0) {
+    out[0] = out[0] + log_curvature(e, (k.curvature(r) / r) * e);
+  }
 }
 
 Poly dof_damping(const ModelView& m, int dof) {

@@ -23,6 +23,12 @@ struct Poly {
   }
   // derivative of `curvature` and, except at zero, of `curvature_odd`
   double third() const { return 6 * p[1]; }
+  // Whether max(0, slope) is the slope on both sides of x, also if it touches zero there, so that
+  // it is twice differentiable.
+  bool slope_acts(double x) const {
+    const double at = slope(x);
+    return at > 0 || (at == 0 && curvature(x) == 0 && third() > 0);
+  }
 };
 
 Poly joint_stiffness(const ModelView& m, int joint);

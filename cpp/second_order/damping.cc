@@ -18,7 +18,7 @@ void add_dof_damping_hessian(const ModelView& m, const DataView& d, const double
   for (int i = 0; i < m.nv; i++) {
     const Poly damping = dof_damping(m, i);
     // the metric of the discrete integrator contains only damping of the stabilizing sign
-    if (has_metric(m) && damping.slope_odd(d.qvel[i]) <= 0) continue;
+    if (has_metric(m) && !damping.slope_acts(std::abs(d.qvel[i]))) continue;
     const int column = form.v_column(i);
     form.add(i, column, column, h * nu[i] * w[i] * damping.third());
     form.mixed[i][column] += h * nu[i] * damping.curvature_odd(d.qvel[i]);

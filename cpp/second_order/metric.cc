@@ -78,7 +78,10 @@ void add_path_metric(const ModelView& m, const DataView& d, const PathForces& pa
       add(slope, rate, -h);
       add(slope, moved, -h * h);
     }
-    if (f.damping < 0) add(damping_function(d, c, path, arena), moved, -h);
+    // the damping of a tendon may touch zero
+    const bool touches =
+        k < all.tendons && f.damping == 0 && f.damping_drate == 0 && c.damping[3] < 0;
+    if (f.damping < 0 || touches) add(damping_function(d, c, path, arena), moved, -h);
   }
 }
 

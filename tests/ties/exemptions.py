@@ -7,7 +7,7 @@ BOOKKEEPING = """
   adjoint/frame.cc:4 adjoint/geom.cc:1
   adjoint/inertial.cc:3 adjoint/parameter.cc:4 adjoint/product.cc:2
   adjoint/row_curvature.cc:4 adjoint/tendon_parameter.cc:1
-  adjoint/row_parameter.cc:5 adjoint/sensed.cc:2 adjoint/trajectory.cc:2 constraint/block.cc:2
+  adjoint/row_parameter.cc:5 adjoint/sensed.cc:2 adjoint/trajectory.cc:3 constraint/block.cc:2
   adjoint/manifold.cc:1 adjoint/stepper.cc:12 adjoint/worlds.cc:3 step/pool.cc:4
   constraint/contact.cc:14 constraint/equality.cc:7 constraint/noslip_derivative.cc:2
   constraint/point_equality.cc:1
@@ -56,8 +56,8 @@ REPEATED = """
 # They select a branch of a second derivative. The tie is that of the first derivative, which is
 # marked elsewhere, or the second derivative does not exist there.
 SECOND_ORDER = """
-  forces/passive.cc:5 second_order/damping.cc:1 second_order/impedance.cc:7
-  second_order/metric.cc:2
+  forces/passive.cc:3 forces/passive.h:1 second_order/impedance.cc:7
+  second_order/metric.cc:3
 """
 # They find the features that made a contact; the ties are between the features.
 FEATURES = """
