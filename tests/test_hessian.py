@@ -420,6 +420,8 @@ def test_sleeping_trees_raise():
         mujoco.mj_step(model, data)
     with pytest.raises(mujacobian.UnsupportedFeatureError, match='body "link"'):
         mujacobian.hessian(model, data, [1, 2])
+    assert [u.element for u in mujacobian.support(model, order=2)] == ["flag sleep"]
+    assert mujacobian.support(model) == []
 
 
 def test_callbacks_raise():

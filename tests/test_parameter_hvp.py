@@ -188,6 +188,11 @@ def test_moving_surfaces_raise():
     case = Case(model, ["geom_friction"], 1, state=np.array([-0.0005, 0, -0.01, 0.3]))
     with pytest.raises(mujacobian.UnsupportedFeatureError, match="moving surface"):
         case.trajectory.hvp(case.along, *case.weights)
+    (listed,) = mujacobian.support(model, order=2, params=case.params)
+    assert (listed.element, "numbers of its contacts" in listed.reason) == ("geom 1", True)
+    assert mujacobian.support(model, params=case.params) == []
+    mass = mujacobian.Parameters(model, ["body_mass"])
+    assert mujacobian.support(model, order=2, params=mass) == []
 
 
 def test_bodies_with_sliders_only():
@@ -270,6 +275,9 @@ def test_adhesive_contacts_raise_with_derived_constants():
     case = Case(model, ["body_mass"], 1, state=state)
     with pytest.raises(mujacobian.UnsupportedFeatureError, match="adhesive contacts"):
         case.trajectory.hvp(case.along, *case.weights)
+    friction = mujacobian.Parameters(model, ["geom_friction"], derived="hold")
+    listed = mujacobian.support(model, order=2, params=friction)
+    assert [u.element for u in listed] == ["an adhesive geom"]
     held = Case(model, ["body_mass"], 1, state=state, derived="hold")
     assert held.trajectory.hvp(held.along, *held.weights).params.any()
 

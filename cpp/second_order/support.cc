@@ -33,9 +33,13 @@ bool has_spatial_tendon(const ModelView& m) {
   return false;
 }
 
-// Calls report(element, reason) for the options that lack second derivatives if a constraint acts.
+// Calls report(element, reason) for the options that lack second derivatives if a tree sleeps, or
+// if a constraint acts.
 template <class F>
 void visit_options(const ModelView& m, F report) {
+  if (m.opt.enableflags & enable::kSleep) {
+    report("flag sleep", "second derivatives while a tree sleeps are not supported");
+  }
   if (m.opt.disableflags & disable::kConstraint) return;
   const bool sweeps = m.opt.noslip_iterations > 0;
   if (m.opt.integrator == integrator::kDiscrete) {

@@ -3,7 +3,7 @@
 # They compare counts, indices and flags, or test whether something is present.
 BOOKKEEPING = """
   adjoint/virtual_dof.cc:7 adjoint/actuator_parameter.cc:6 adjoint/constant.cc:5
-  adjoint/parameter_support.cc:3
+  adjoint/parameter_support.cc:4
   adjoint/frame.cc:4 adjoint/geom.cc:1
   adjoint/inertial.cc:3 adjoint/parameter.cc:4 adjoint/product.cc:2
   adjoint/row_curvature.cc:4 adjoint/tendon_parameter.cc:1
