@@ -8,6 +8,7 @@
 #include "layout/enums.h"
 #include "layout/sleep.h"
 #include "layout/unsupported.h"
+#include "second_order/sensor.h"
 #include "sensor/sensor.h"
 #include "step/activation.h"
 #include "step/differential.h"
@@ -226,11 +227,11 @@ void add_product(const double* X, const double* x, int rows, int columns, double
 // y += X^T x
 void add_transposed_product(const double* X, const double* x, int rows, int columns, double* y) {
   for (int r = 0; X && r < rows; r++) {
-    add_scaled(y, x[r], X + static_cast<std::ptrdiff_t>(r) * columns, columns);
+    if (x[r] != 0) add_scaled(y, x[r], X + static_cast<std::ptrdiff_t>(r) * columns, columns);
   }
 }
 
-// Adds the product of the sensors' rows with their cotangent.
+// Adds the product of the sensors' rows with their cotangent. Rows with a zero need not be written.
 void add_sensed(const ModelView& m, const Outputs& b, const double* sensors, const Pullback& out) {
   const int nx = state_size(m), ns = m.nsensordata;
   add_transposed_product(b.C, sensors, ns, nx, out.state);
@@ -415,8 +416,10 @@ void vjp(const ModelView& m, const DataView& d, const Cotangent& given, const Pa
 
 bool may_keep(const ModelView& m) { return has_factors(m); }
 
-bool may_keep_sensors(const ModelView& m) {
-  return has_factors(m) && shares_factors(m, true) && !calls_engine(m);
+bool may_keep_sensors(const ModelView& m, const double* sensors, Arena& arena) {
+  const unsigned char* wanted = weighted_sensors(m, sensors, arena);
+  return !wanted ||
+         !(senses_acceleration(m, wanted) || senses_force(m, wanted) || calls_engine(m, wanted));
 }
 
 void vjp(const ModelView& m, const KeptStep& step, const Cotangent& given, const Pullback& out,
@@ -424,8 +427,10 @@ void vjp(const ModelView& m, const KeptStep& step, const Cotangent& given, const
   clear(out.state, state_size(m)), clear(out.ctrl, m.nu), clear(out.force, m.nv);
   const Wanted inputs{out.state != nullptr, out.ctrl != nullptr, out.force != nullptr};
   const Outputs b = take_blocks(m, inputs, false, given.sensors != nullptr, arena);
-  pull_through_factors(m, step.data(), step.differential(), given.state, {nullptr, 0}, out,
-                       of_sensors(b), arena);
+  SensorOutputs sensors = of_sensors(b);
+  sensors.wanted = weighted_sensors(m, given.sensors, arena);
+  pull_through_factors(m, step.data(), step.differential(), given.state, {nullptr, 0}, out, sensors,
+                       arena);
   if (given.sensors) add_sensed(m, b, given.sensors, out);
 }
 

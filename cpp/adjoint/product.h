@@ -53,9 +53,9 @@ void vjp(const ModelView& m, const DataView& d, const Cotangent& given, const Pa
 // Returns whether the product of a step can use factors, so that the step may be kept.
 bool may_keep(const ModelView& m);
 
-// Returns whether the product of a step that is kept may include sensors: they read no acceleration
-// and no force, and need no call of MuJoCo.
-bool may_keep_sensors(const ModelView& m);
+// Returns whether the product of a step that is kept may include sensors with these cotangents
+// (nsensordata): they read no acceleration and no force, and need no call of MuJoCo.
+bool may_keep_sensors(const ModelView& m, const double* sensors, Arena& arena);
 
 // Products of a step that is kept. The results are those of `vjp` without parameters, and of `jvp`
 // without sensors.

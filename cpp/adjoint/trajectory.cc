@@ -209,7 +209,9 @@ const KeptStep* kept_step(const KeptTrajectory& kept, int t, bool forces) {
 }
 
 // Returns whether a kept step suffices for these cotangents of the sensors; null: zero.
-bool may_use(const ModelView& m, const double* sensors) { return !sensors || may_keep_sensors(m); }
+bool may_use(const ModelView& m, const double* sensors, Arena& arena) {
+  return !sensors || may_keep_sensors(m, sensors, arena);
+}
 
 void make_room(KeptTrajectory& kept, int T) {
   while (kept.steps.size() < static_cast<std::size_t>(T)) kept.steps.emplace_back();
@@ -367,7 +369,8 @@ std::optional<BatchFailure> push_direction(const void* model, void* data, const 
       const Tangent along{row(states, t, nx), row(ctrl, t, m.nu), nullptr, params.along};
       const Change made{row(states, t + 1, nx), row(sensors, t, m.nsensordata)};
       const double* given = nonzero(row(keeping.sensors, t, m.nsensordata), m.nsensordata);
-      const bool keeps = keeping.steps && !sensors && T - t <= keeping.most && may_use(m, given);
+      const bool keeps =
+          keeping.steps && !sensors && T - t <= keeping.most && may_use(m, given, arena);
       KeptStep* step = keeps ? &keeping.steps->steps[t] : nullptr;
       DataView d;
       if (!step || !step->is_kept()) d = start_step(m, model, data, start, t);
@@ -402,7 +405,9 @@ std::optional<BatchFailure> pull_back_twice(const void* model, void* data, const
   for (int t = T - 1; t >= 0; t--) {
     try {
       const double* sensors = nonzero(row(given.sensors, t, ns), ns);
-      const KeptStep* step = kept && may_use(m, sensors) ? kept_step(*kept, t, false) : nullptr;
+      arena.reset();
+      const KeptStep* step =
+          kept && may_use(m, sensors, arena) ? kept_step(*kept, t, false) : nullptr;
       const DataView d = step ? step->data() : start_step(m, model, data, start, t);
       poll_interrupt();
       arena.reset();

@@ -71,9 +71,9 @@ bool senses_solution(const ModelView& m, const unsigned char* wanted) {
   return false;
 }
 
-bool senses_force(const ModelView& m) {
+bool senses_force(const ModelView& m, const unsigned char* wanted) {
   for (int s = 0; s < m.nsensor; s++) {
-    if (sensor_type(m, s).reads == Reads::kConstraintForce) return true;
+    if (is_wanted(wanted, s) && sensor_type(m, s).reads == Reads::kConstraintForce) return true;
   }
   return false;
 }

@@ -24,9 +24,9 @@ bool senses_acceleration(const ModelView& m, const unsigned char* wanted = nullp
 // constraint forces.
 bool senses_solution(const ModelView& m, const unsigned char* wanted = nullptr);
 
-// Returns whether a sensor reads the force of a limit or contact, and therefore d(acc) of
+// Returns whether a wanted sensor reads the force of a limit or contact, and therefore d(acc) of
 // constrained components.
-bool senses_force(const ModelView& m);
+bool senses_force(const ModelView& m, const unsigned char* wanted = nullptr);
 
 // Returns whether the derivative of a wanted sensor needs a call of MuJoCo with the data: rays and
 // distances.

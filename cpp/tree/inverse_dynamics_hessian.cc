@@ -125,12 +125,12 @@ Sweep sweep(const ModelView& m, const DataView& d, const double* acc, const Data
     const Outer o{load_motion(d.cdof + 6 * i), load_motion(d.cdof_dot + 6 * i),
                   load_motion(virt.cdof_dot + 6 * i), motion.rates[i].second, motion.rates[i].sum};
     Inner n{};
-    n.force_q = inertia * o.second;
-    if (velocities) n.force_q += apply_rate(c, o.axis_dot.ang);
-    n.force_q += cross(o.axis, c.force);
     n.force_a = inertia * o.axis;
     n.momentum_q = inertia * o.axis_virtual + cross(o.axis, u.momentum);
-    if (velocities) {
+    if (!velocities) {
+      n.force_q = inertia * o.second + cross(o.axis, c.force);
+    } else {
+      n.force_q = inertia * o.second + apply_rate(c, o.axis_dot.ang) + cross(o.axis, c.force);
       n.force_v = inertia * o.sum + apply_rate(c, o.axis.ang);
       n.torque_q = apply_rate_transposed(c, o.axis_virtual) + torque_change(u, o.axis_dot) +
                    cross(o.axis.ang, u.torque);
