@@ -149,10 +149,14 @@ def test_gradients_of_rollouts_are_exact(interp):
 def test_batches_checkpoints_and_workers_agree():
     model, data, controls, trajectory, d_states, d_sensors = coupled(n=3)
     gradient = trajectory.gradient(d_states, d_sensors)
+    along = None, np.ones_like(controls)
+    product = trajectory.hvp(along, d_states)
     for options in ({"checkpoint": 4}, {"workers": map}):
         other = mujacobian.rollout(model, data, controls, **options)
         made = other.gradient(d_states, d_sensors)
         assert made.controls.tobytes() == gradient.controls.tobytes()
+        assert other.hvp(along, d_states).controls.tobytes() == product.controls.tobytes()
+    assert product.controls.any()
     one = mujacobian.rollout(model, data, controls[1])
     assert (one.gradient(d_states[1], d_sensors[1]).controls == gradient.controls[1]).all()
     one = mujacobian.rollout(model, data, controls[:, :0]).gradient()

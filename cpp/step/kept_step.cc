@@ -1,10 +1,21 @@
 #include "step/kept_step.h"
 
+#include <algorithm>
+
 #include "contact/collider.h"
 #include "layout/enums.h"
 #include "sensor/sensor.h"
 
 namespace mujacobian {
+namespace {
+
+// Whether MuJoCo reads controls from a history, which is that of the current data.
+bool has_delays(const ModelView& m) {
+  return std::any_of(m.actuator_delay, m.actuator_delay + m.nactuator,
+                     [](double delay) { return delay != 0; });
+}
+
+}  // namespace
 
 void KeptStep::transition(const ModelView& m, const DataView& d, const Outputs& out, Arena& arena) {
   clear();
@@ -29,7 +40,7 @@ void KeptStep::differentiate(const ModelView& m, const DataView& d, bool forces)
 }
 
 bool KeptStep::is_possible(const ModelView& m, const DataView& d) const {
-  return m.opt.integrator != integrator::kRK4 && !has_inexact_contacts(m, d);
+  return m.opt.integrator != integrator::kRK4 && !has_inexact_contacts(m, d) && !has_delays(m);
 }
 
 }  // namespace mujacobian

@@ -10,7 +10,8 @@ class KeptStep {
  public:
   // Writes the same as `transition` for a state without sleeping trees, and keeps the step. A step
   // that consists of several evaluations (RK4), whose contacts come from the converged collider, or
-  // whose sensors need calls of MuJoCo, is not kept. The arrays of `d` may change afterwards.
+  // whose sensors or delayed controls need calls of MuJoCo, is not kept. The arrays of `d` may
+  // change afterwards.
   void transition(const ModelView& m, const DataView& d, const Outputs& out, Arena& arena);
 
   // Differentiates the step without sensors and keeps it, with the columns of qfrc_applied if
