@@ -5,13 +5,13 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Lock
+from threading import RLock
 
 from mujacobian import _core
 
 # The steps of the rollouts whose product was computed last, for the next one. They live as long as
-# the object that owns them.
-_lock = Lock()
+# the object that owns them. An owner may be deleted while its own thread has the lock.
+_lock = RLock()
 _last: list[tuple[weakref.ref[object], list[_core.KeptTrajectory]]] = []
 
 
@@ -25,7 +25,9 @@ def _forget(owner: weakref.ref[object]) -> None:
 def kept_steps(owner: object, rollouts: int) -> Iterator[list[_core.KeptTrajectory]]:
     """Lend the steps that are kept for each rollout of an owner; at first there are none."""
     with _lock:
-        reference, steps = _last.pop() if _last else (None, [])
+        found = _last[:]
+        _last.clear()
+    reference, steps = found[0] if found else (None, [])
     if reference is None or reference() is not owner or len(steps) != rollouts:
         reference, steps = weakref.ref(owner, _forget), steps[:rollouts]
         for one in steps:
