@@ -14,7 +14,7 @@ BOOKKEEPING = """
   constraint/scalar.cc:1 contact/wrench.cc:3 dynamics/forward.cc:2 dynamics/metric.cc:2
   sensor/camera.cc:1 sensor/contact.cc:14 sensor/distance.cc:3 sensor/frame.cc:3
   sensor/frame.h:1 sensor/inertial.cc:1 sensor/limit.cc:1 sensor/path.cc:1 sensor/ray.cc:3
-  sensor/sensing.cc:3 sensor/sensor.cc:5 sensor/tactile.cc:1 sensor/touch_grid.cc:4 sensor/type.h:2
+  sensor/sensing.cc:4 sensor/sensor.cc:5 sensor/tactile.cc:1 sensor/touch_grid.cc:4 sensor/type.h:2
   sensor/virtual_motion.h:1
   actuation/activation.cc:6 actuation/pid_plugin.cc:2
   actuation/actuation.cc:6 forces/fluid.cc:4 tree/inverse_dynamics.cc:2 actuation/force_law.cc:5
@@ -77,7 +77,7 @@ FEATURES = """
 NUMERICS = """
   adjoint/pass.cc:4 constraint/block.cc:2 linear/cholesky.cc:1
   linear/dense.cc:1 linear/elimination.cc:6 constraint/idle.cc:9
-  constraint/rounding.cc:7 contact/collider.cc:22 contact/recollision.cc:3
+  constraint/rounding.cc:9 contact/collider.cc:22 contact/recollision.cc:3
   dynamics/convergence.cc:12
   dynamics/convergence.h:3 linear/lu.cc:5 tree/inertia.cc:2
   actuation/motor.cc:1 forces/wrap.cc:6 spatial/dual.h:1 spatial/jet.h:2 spatial/rotation.h:1
@@ -86,7 +86,7 @@ NUMERICS = """
 # They belong to the iterations of the solver, which end at the same optimum.
 SOLVER = """
   constraint/effective_diagonal.cc:1 constraint/exact_diagonal.cc:1 constraint/noslip.cc:8
-  constraint/optimum.cc:14 constraint/hessian.cc:4 constraint/block_sum.h:1 constraint/qcqp.cc:7
+  constraint/optimum.cc:13 constraint/hessian.cc:4 constraint/block_sum.h:1 constraint/qcqp.cc:7
   constraint/friction_block.cc:3
 """
 # The sign of a damping or stiffness; at zero both branches add nothing.
