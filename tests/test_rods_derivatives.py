@@ -77,6 +77,8 @@ def make(kind):
         r = rod()
         path = [r.beside(0, [0.1, 0, 0]), r.beside(1, [0.1, 0.05, 0], 0.3), r.node(2), r.beside(1)]
         return rods.World(**world, rods=[r], cables=[rods.Cable(path)]), {"tensions": (1,)}
+    if kind in SEGMENTS:
+        return rods.World(**world, **touching(kind, a, b)), inputs
     shape = {
         "plane": rods.Plane([0.2, 0.1, 1], 3.0),
         "rolling rod": None,
@@ -101,11 +103,33 @@ def make(kind):
     return rods.World(**world, bodies=[a, b], contacts=[contact]), inputs
 
 
+def touching(kind, a, b):
+    """Return the elements of a world with pairs of segments that touch and slide."""
+    options = {"stiffness": 40, "friction": 0.6, "slip": 0.5}
+    sides = {
+        "crossed": ([1, 0.1, 0], [0.1, 1, 0.2]),
+        "parallel": ([1, 0.1, 0], [1, 0.1, 0]),  # before they are moved
+        "end": ([0.1, 0.2, 0], [0.1, 1, 0.2]),
+        "balls": ([0, 0, 0], [0, 0, 0]),
+    }
+    if kind == "rods":
+        nodes = np.array([[-0.8, 0.1, 0], [0.4, 0, 0.1], [1.6, 0.2, 0]])
+        rope = rods.Rod(nodes, mass=1, radius=0.7, stretch=20, shear=10, bend=1)
+        bar = [b.segment([0.3, -1, 0.2], [0.1, 1, 0.1], 0.5)]
+        contact = rods.SegmentContact(rope.segments, others=bar, **options)
+        return {"rods": [rope], "bodies": [b], "contacts": [contact]}
+    (e, f), (r, s) = np.array(sides[kind]), (0.7, 0.4)
+    first = a.segment(-0.8 * e + [0.1, 0, 0.3], e, r)
+    second = b.segment(-f, 0.9 * f + [0, 0.1, 0], s)
+    return {"bodies": [a, b], "contacts": [rods.SegmentContact([first, second], **options)]}
+
+
 ELEMENTS = ["inertia", "edge", "bend", "weld"]
 BENDS = ["clamp", "tangent clamp", "tangent"]
 POINTS = ["attachment", "cable"]
 SHAPES = ["plane", "frictionless", "sphere", "capsule", "box inside", "box outside", "tube"]
 SHAPES += ["union", "outside", "rolling rod"]
+SEGMENTS = ["crossed", "parallel", "end", "balls", "rods"]
 # angles between frames, and between the beginning and the end of the step
 ANGLES = {"random": (1.0, 0.5), "near 0": (1e-9, 1e-10), "near pi": (np.pi - 1e-9, np.pi - 1e-6)}
 # parameters that no other element depends on
@@ -113,7 +137,8 @@ OF_INERTIA = ("mass", "inertia", "drag", "spin_drag")
 CASES = [(kind, angle) for kind in ELEMENTS for angle in ANGLES]
 CASES += [(kind, "random") for kind in BENDS] + [("tangent", "near 0")]
 CASES += [(kind, angle) for kind in POINTS for angle in ("random", "near pi")]
-CASES += [(kind, "random") for kind in SHAPES]
+CASES += [(kind, "random") for kind in SHAPES + SEGMENTS]
+CASES += [("parallel", "near 0")]
 
 
 def situation(world, angles, seed):
@@ -245,7 +270,7 @@ def test_adjoint_of_the_gradient(kind, angle, k):
         assert np.abs(values - wanted).max(initial=0) < TOLERANCE * np.abs(wanted).max(initial=1)
 
 
-@pytest.mark.parametrize("kind", SHAPES)
+@pytest.mark.parametrize("kind", SHAPES + SEGMENTS)
 def test_contacts_touch_and_slide(kind):
     """Without contact, the tests above would not test anything."""
     case = Case(kind, "random")

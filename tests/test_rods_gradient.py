@@ -97,7 +97,7 @@ def test_gradient_against_central_differences(case, family):
     if family == "rotations":
         have = project(trajectory.rotations[0], have)
     # contacts must persist; weak variables need large changes
-    sizes = {"positions": 1e-4, "rotations": 1e-4, "mass": 1e-4}
+    sizes = {"positions": 1e-4, "rotations": 1e-4}
     weak = {"stretch_damping": 0.1, "drag": 0.1, "spin_drag": 0.1, "attachment": 1e-2}
     size = (sizes | weak).get(family, 1e-3)
     rng = np.random.default_rng(3)

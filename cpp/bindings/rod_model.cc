@@ -91,12 +91,30 @@ void add_contacts_with(Model& m, const Integers& ids, const Numbers& values,
   const int* frames = data(rolling, 2 * (ids.size() / 3));
   (void)m.shapes.at(shape);  // `added` in Python has checked it
   const int surface = static_cast<int>(m.surfaces.size());
-  m.surfaces.push_back({shape, body_point, body_frame, radius, stiffness, friction, slip});
+  m.surfaces.push_back(
+      {shape, body_point, body_frame, radius, stiffness, friction, slip, m.contact_kinds()});
   for (size_t k = 0; 3 * k < ids.size(); k++) {
     m.contacts.push_back({material_point(ids.data() + 3 * k, values.data() + 5 * k),
                           surface,
                           {frames[2 * k], frames[2 * k + 1]}});
   }
+}
+
+// Adds round segments that may touch each other. Per segment: its ends as material points; the
+// index of its frame, rod or body, and group; its radius, and the distances of its ends along a
+// rod.
+void add_segments_with(Model& m, const Integers& ids, const Numbers& values,
+                       const Integers& belongings, const Numbers& measures, bool is_divided,
+                       double stiffness, double friction, double slip) {
+  const size_t count = belongings.size() / 3;
+  const int *i = data(ids, 6 * count), *own = belongings.data();
+  const double *x = data(values, 10 * count), *size = data(measures, 3 * count);
+  Bundle bundle{{}, is_divided, stiffness, friction, slip, m.contact_kinds()};
+  for (size_t k = 0; k < count; k++, i += 6, x += 10, own += 3, size += 3) {
+    bundle.segments.push_back({material_point(i, x), material_point(i + 3, x + 5), own[0], size[0],
+                               own[1], own[2], size[1], size[2]});
+  }
+  m.bundles.push_back(std::move(bundle));
 }
 
 int keep(Model& m, std::shared_ptr<const Shape> shape) {
@@ -120,6 +138,8 @@ void bind_rod_model(nb::module_& module) {
       .def("add_contacts", &add_contacts_with, arg("ids"), arg("values"), arg("rolling"),
            arg("shape"), arg("body_point"), arg("body_frame"), arg("radius"), arg("stiffness"),
            arg("friction"), arg("slip"))
+      .def("add_segments", &add_segments_with, arg("ids"), arg("values"), arg("belongings"),
+           arg("measures"), arg("is_divided"), arg("stiffness"), arg("friction"), arg("slip"))
       .def("add_plane",
            [](Model& m, const Numbers& normal, double offset) {
              return keep(m, std::make_shared<Plane>(vec3(normal), offset));

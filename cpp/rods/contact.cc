@@ -139,8 +139,8 @@ void add_contacts(const Problem& p, const State& q, Sum& sum) {
 
 int deepest_contact(const Problem& p, const State& q, int slot) {
   const Model& m = p.model;
-  int deepest = -1;
   double most = 0;
+  int deepest = deepest_segment(p, q, slot, most);
   for (size_t i = 0; i < m.contacts.size(); i++) {
     const Touch t(p, i, q);
     if (t.depth <= most) continue;
@@ -164,9 +164,9 @@ void pull_back_contacts(const Problem& p, const State& q, const Tangent& z, Bars
     // stiffness and coefficient of friction
     Slide slide(p, t, q);
     const double power = dot(v_foot, slide.along) / slide.length;
-    double& stiffness_bar = bars.contact[t.contact.surface];
+    double& stiffness_bar = bars.contact[s.contact];
     stiffness_bar += s.friction * grip_depth * power - t.depth * dot(t.distance.normal, v);
-    bars.friction[t.contact.surface] += s.stiffness * grip_depth * power;
+    bars.friction[s.contact] += s.stiffness * grip_depth * power;
     // beginning of the step, through pressure, displacement and normal of friction      (ROD-25)
     if (t.pressure == 0) continue;
     Vec3 n = t.grip.distance.normal, moved = slide.moved;

@@ -41,6 +41,14 @@ void Levers::pull_back(Vec3 bar, Tangent& bars) const {
   }
 }
 
+Vec3 Levers::gradient(int slot, Vec3 bar) const {
+  Vec3 sum{};
+  for (int i = 0; i < count_; i++) {
+    if (levers_[i].slot == slot) sum += transpose_mul(levers_[i].jacobian, bar);
+  }
+  return sum;
+}
+
 Mat3 Levers::mixed(const Lever& a, const Lever& b, Vec3 gradient, const Mat3& hessian) const {
   Mat3 inner = hessian * b.jacobian;
   if (b.is_observer) inner = difference(inner, skew(gradient));
@@ -70,6 +78,13 @@ Vec3 position(const MaterialPoint& p, const State& q) {
     if (p.point[k] >= 0) sum += p.weight[k] * q.x[p.point[k]];
   }
   return sum;
+}
+
+void list_slots(const Model& m, const MaterialPoint& p, std::vector<int>& slots) {
+  for (int point : p.point) {
+    if (point >= 0) slots.push_back(m.point_slot[point]);
+  }
+  if (p.frame >= 0) slots.push_back(m.frame_slot[p.frame]);
 }
 
 }  // namespace mujacobian::rods

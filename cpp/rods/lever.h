@@ -28,6 +28,8 @@ class Levers {
   void add_to(Sum& sum, Vec3 gradient, const Mat3& hessian) const;
   // Add the cotangents of the slots, given the cotangent of w
   void pull_back(Vec3 bar, Tangent& bars) const;
+  // Returns the cotangent of one slot
+  Vec3 gradient(int slot, Vec3 bar) const;
 
  private:
   struct Lever {
@@ -50,5 +52,8 @@ class Levers {
 
 // Returns the position of a material point
 Vec3 position(const MaterialPoint& point, const State& q);
+
+// Append the slots that a material point depends on
+void list_slots(const Model& m, const MaterialPoint& point, std::vector<int>& slots);
 
 }  // namespace mujacobian::rods

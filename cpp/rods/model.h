@@ -65,6 +65,7 @@ struct Surface {
   int shape, body_point, body_frame;
   double radius;  // of the spheres
   double stiffness, friction, slip;
+  int contact;  // index among surfaces and bundles
 };
 
 // A sphere around a material point that may touch a surface. It rotates with one or two frames, or
@@ -73,6 +74,24 @@ struct Contact {
   MaterialPoint sample;
   int surface;
   int rolling[2];
+};
+
+// A round segment of a rod or body: all points within a radius of a straight line.
+struct Segment {
+  MaterialPoint start, end;  // on the same points and frame of the same rod or body
+  int frame;                 // that the surface rotates with
+  double radius;
+  int owner;             // index of the rod or body
+  int group;             // in the bundle
+  double begin, finish;  // of edges of a rod: distances of the ends along it at rest
+};
+
+// Round segments that may touch each other.
+struct Bundle {
+  std::vector<Segment> segments;
+  bool is_divided;  // whether only segments of different groups touch
+  double stiffness, friction, slip;
+  int contact;  // index among surfaces and bundles
 };
 
 struct Model {
@@ -96,11 +115,13 @@ struct Model {
   std::vector<Cable> cables;
   std::vector<Contact> contacts;
   std::vector<Surface> surfaces;
+  std::vector<Bundle> bundles;
   std::vector<std::shared_ptr<const Shape>> shapes;
   int targets = 0;  // number of inputs that displace springs
 
   int slots() const { return static_cast<int>(mass.size() + moment.size()); }
   int attachments() const { return static_cast<int>(springs.size() + welds.size()); }
+  int contact_kinds() const { return static_cast<int>(surfaces.size() + bundles.size()); }
   // Returns for each slot whether it is fixed
   std::vector<char> fixed() const;
 };

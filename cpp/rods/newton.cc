@@ -26,8 +26,7 @@ double entry(Vec3 v) { return std::max({std::abs(v.x), std::abs(v.y), std::abs(v
 Newton::Newton(const Model& m)
     : model_(m),
       fixed_(m.fixed()),
-      hessian_(m.slots(), couplings(m)),
-      factor_(hessian_),
+      hessian_(m),
       gradient_(m.slots()),
       direction_(m.slots()),
       scratch_(m.slots()) {
@@ -65,13 +64,13 @@ double Newton::slope_at(const Problem& p, const State& q) {
 
 bool Newton::is_rounding(const State& q) {
   // rounding errors of the gradient, with the signs of the Newton step
-  hessian_.bound(q.x, model_.point_slot, scratch_);
+  hessian_.matrix().bound(q.x, model_.point_slot, scratch_);
   for (size_t i = 0; i < scratch_.size(); i++) {
     const Vec3 d = direction_[i];
     scratch_[i] = {std::copysign(scratch_[i].x, d.x), std::copysign(scratch_[i].y, d.y),
                    std::copysign(scratch_[i].z, d.z)};
   }
-  factor_.solve(scratch_);
+  hessian_.factor().solve(scratch_);
   return largest(direction_) <= largest(scratch_);
 }
 
@@ -92,16 +91,17 @@ void Newton::guess(const Problem& p, State& q) {
 
 bool Newton::direct(const Problem& p, const State& q) {
   sum_.gradient = &gradient_;
-  sum_.hessian = &hessian_;
+  hessian_.fit(p, q);
+  sum_.hessian = &hessian_.matrix();
   evaluate(p, q, sum_);
   if (!std::isfinite(sum_.energy)) return false;
   // shift the diagonal of the Hessian until it is positive definite
-  shifted_ = !factor_.compute(hessian_, fixed_, 0, false);
+  shifted_ = !hessian_.factor().compute(hessian_.matrix(), fixed_, 0, false);
   for (double shift = 1e-10; shifted_ && shift < 1e5; shift *= 8) {
-    if (factor_.compute(hessian_, fixed_, shift, false)) break;
+    if (hessian_.factor().compute(hessian_.matrix(), fixed_, shift, false)) break;
   }
   for (size_t i = 0; i < gradient_.size(); i++) direction_[i] = -gradient_[i];
-  factor_.solve(direction_);
+  hessian_.factor().solve(direction_);
   return std::isfinite(largest(direction_));
 }
 
@@ -141,10 +141,10 @@ double Newton::chord(const Problem& p, const State& q) {
   sum_.hessian = nullptr;
   evaluate(p, q, sum_);
   // the estimate needs the Hessian without the shift
-  if (shifted_) factor_.compute(hessian_, fixed_, 0, true);
+  if (shifted_) hessian_.factor().compute(hessian_.matrix(), fixed_, 0, true);
   for (size_t i = 0; i < gradient_.size(); i++) direction_[i] = -gradient_[i];
-  factor_.solve(direction_);
-  return factor_.singular() ? INFINITY : largest(direction_);
+  hessian_.factor().solve(direction_);
+  return hessian_.factor().singular() ? INFINITY : largest(direction_);
 }
 
 Report Newton::minimize(const Problem& p, const Options& options, State& q) {

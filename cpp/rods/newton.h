@@ -1,7 +1,7 @@
 // Minimization of the incremental potential of a step by Newton's method with a line search.
 #pragma once
 
-#include "rods/problem.h"
+#include "rods/hessian.h"
 
 namespace mujacobian::rods {
 
@@ -57,8 +57,7 @@ class Newton {
 
   const Model& model_;
   const std::vector<char> fixed_;
-  Skyline hessian_;
-  Factor factor_;
+  Hessian hessian_;
   Tangent gradient_, direction_, scratch_;
   State trial_;
   Sum sum_;

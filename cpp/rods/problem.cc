@@ -4,20 +4,9 @@
 #include <cmath>
 
 #include "rods/algebra.h"
+#include "rods/lever.h"
 
 namespace mujacobian::rods {
-namespace {
-
-// Append the slots that a material point depends on
-void list(const Model& m, const MaterialPoint& p, std::vector<int>& slots) {
-  for (int k = 0; k < 2; k++) {
-    if (p.point[k] >= 0) slots.push_back(m.point_slot[p.point[k]]);
-  }
-  if (p.frame >= 0) slots.push_back(m.frame_slot[p.frame]);
-}
-
-}  // namespace
-
 void add_elements(const Problem& p, const State& q, Sum& sum) {
   add_edges(p, q, sum);
   add_bends(p, q, sum);
@@ -25,6 +14,7 @@ void add_elements(const Problem& p, const State& q, Sum& sum) {
   add_welds(p, q, sum);
   add_cables(p, q, sum);
   add_contacts(p, q, sum);
+  add_segments(p, q, sum);
 }
 
 Scheme Scheme::at(const Model& m, int step) {
@@ -78,6 +68,7 @@ Problem::Problem(const Model& m, const Scheme& weights, const Past& states, cons
     }
   }
   for (const Contact& c : m.contacts) grips.push_back(grip(*this, c));
+  if (!scheme.is_static) pinches = rods::pinches(m, previous);
 }
 
 Bars::Bars(const Model& m)
@@ -94,8 +85,8 @@ Bars::Bars(const Model& m)
       bend(m.bends.size()),
       bend_damping(m.bends.size()),
       attachment(m.attachments()),
-      contact(m.surfaces.size()),
-      friction(m.surfaces.size()),
+      contact(m.contact_kinds()),
+      friction(m.contact_kinds()),
       forces(nullptr),
       torques(nullptr),
       tensions(nullptr),
@@ -105,7 +96,7 @@ Bars::Bars(const Model& m)
 std::vector<int> slots_of(const Model& m, const Contact& c) {
   const Surface& s = m.surfaces[c.surface];
   std::vector<int> slots;
-  list(m, c.sample, slots);
+  list_slots(m, c.sample, slots);
   if (s.body_point >= 0) slots.push_back(m.point_slot[s.body_point]);
   if (s.body_frame >= 0) slots.push_back(m.frame_slot[s.body_frame]);
   for (int frame : c.rolling) {
@@ -136,8 +127,8 @@ std::vector<std::pair<int, int>> couplings(const Model& m) {
   }
   // attachments and cables
   for (const Spring& s : m.springs) {
-    list(m, s.first, slots);
-    list(m, s.second, slots);
+    list_slots(m, s.first, slots);
+    list_slots(m, s.second, slots);
     couple();
   }
   for (const Weld& w : m.welds) {
@@ -147,8 +138,8 @@ std::vector<std::pair<int, int>> couplings(const Model& m) {
   }
   for (const Cable& c : m.cables) {
     for (size_t k = 0; k + 1 < c.path.size(); k++) {
-      list(m, c.path[k], slots);
-      list(m, c.path[k + 1], slots);
+      list_slots(m, c.path[k], slots);
+      list_slots(m, c.path[k + 1], slots);
       couple();
     }
   }
@@ -176,6 +167,7 @@ void pull_back(const Problem& p, const State& q, const Tangent& z, Bars& bars) {
   pull_back_welds(p, q, z, bars);
   pull_back_cables(p, q, z, bars);
   pull_back_contacts(p, q, z, bars);
+  pull_back_segments(p, q, z, bars);
 }
 
 }  // namespace mujacobian::rods

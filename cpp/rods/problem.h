@@ -19,6 +19,16 @@ struct Grip {
   Vec3 arm;           // from the sample to the touching point of the sphere, in world axes
 };
 
+// Two segments that touch at the beginning of a step, for friction (ROD-49).
+struct Pinch {
+  const Bundle* bundle;
+  const Segment *first, *second;
+  MaterialPoint a, b;  // nearest points on them
+  double depth;
+  Vec3 between;                // from b to a
+  Vec3 first_arm, second_arm;  // from a and b to the touching point
+};
+
 // The earlier states that a step depends on, newest first: q_{k-1}, q_{k-2}, ...
 constexpr int kPast = 4;
 using Past = std::array<const State*, kPast>;
@@ -55,6 +65,7 @@ struct Problem {
   std::vector<double> lengths;   // of edges, which rates refer to
   std::vector<Vec3> curvatures;  // of bends, which rates refer to
   std::vector<Grip> grips;       // of contacts
+  std::vector<Pinch> pinches;    // of touching segments, unless the step is static
 };
 
 // Accumulator of a potential. A null pointer means that a derivative is not needed.
@@ -84,7 +95,7 @@ struct Bars {
   std::vector<double> length, stretch, shear, stretch_damping;  // by edge
   std::vector<Vec3> bend, bend_damping;                         // by bend
   std::vector<double> attachment;                               // stiffness
-  std::vector<double> contact, friction;  // stiffness and coefficient, by surface
+  std::vector<double> contact, friction;  // stiffness and coefficient, by kind
   // inputs of this step; null if not needed
   double *forces, *torques, *tensions, *rest, *targets;
 
@@ -137,8 +148,16 @@ void pull_back_cables(const Problem& p, const State& q, const Tangent& z, Bars& 
 // Returns the state of a contact at the beginning of the step
 Grip grip(const Problem& p, const Contact& c);
 void add_contacts(const Problem& p, const State& q, Sum& sum);
-// Returns the index of the deepest contact that moves with a slot, or -1
+// Returns the index of the deepest contact that moves with a slot, or -1. Contacts of spheres come
+// before the segments of all bundles.
 int deepest_contact(const Problem& p, const State& q, int slot);
 void pull_back_contacts(const Problem& p, const State& q, const Tangent& z, Bars& bars);
+
+// Returns the pairs of segments that touch at a state
+std::vector<Pinch> pinches(const Model& m, const State& q);
+// Returns the index of the deepest segment that moves with a slot, or -1, and its depth
+int deepest_segment(const Problem& p, const State& q, int slot, double& depth);
+void add_segments(const Problem& p, const State& q, Sum& sum);
+void pull_back_segments(const Problem& p, const State& q, const Tangent& z, Bars& bars);
 
 }  // namespace mujacobian::rods

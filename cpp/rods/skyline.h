@@ -28,6 +28,9 @@ class Skyline {
 
   int rows() const { return static_cast<int>(first_.size()); }
   std::ptrdiff_t blocks() const { return static_cast<std::ptrdiff_t>(blocks_.size()); }
+  bool has(int row, int column) const {
+    return first_[row > column ? row : column] <= (row > column ? column : row);
+  }
   int first(int row) const { return first_[row]; }
   const Mat3& at(int row, int column) const { return blocks_[start_[row] + column - first_[row]]; }
 

@@ -26,16 +26,16 @@ State empty(const Model& m) {
 // Linear solver with the Hessian of a step in the rows that are not fixed
 class Solver {
  public:
-  explicit Solver(const Model& m)
-      : fixed_(m.fixed()), hessian_(m.slots(), couplings(m)), factor_(hessian_), rest_(m.slots()) {}
+  explicit Solver(const Model& m) : fixed_(m.fixed()), hessian_(m), rest_(m.slots()) {}
 
   // Assemble and factor the Hessian of a step
   void assemble(const Problem& p, const State& q, int step) {
     Sum sum;
-    sum.hessian = &hessian_;
+    hessian_.fit(p, q);
+    sum.hessian = &hessian_.matrix();
     evaluate(p, q, sum);
-    factor_.compute(hessian_, fixed_, 0, true);
-    if (factor_.singular()) {
+    hessian_.factor().compute(hessian_.matrix(), fixed_, 0, true);
+    if (hessian_.factor().singular()) {
       throw std::runtime_error("the Hessian of step " + std::to_string(step) + " is singular");
     }
   }
@@ -43,17 +43,17 @@ class Solver {
   // z = H^-1 b, with one step of iterative refinement
   void solve(const Tangent& b, Tangent& z) {
     z = b;
-    factor_.solve(z);
-    hessian_.multiply(z, rest_);
+    hessian_.factor().solve(z);
+    hessian_.matrix().multiply(z, rest_);
     for (size_t i = 0; i < z.size(); i++) rest_[i] = b[i] - rest_[i];
-    factor_.solve(rest_);
+    hessian_.factor().solve(rest_);
     for (size_t i = 0; i < z.size(); i++) z[i] += rest_[i];
   }
 
   // Add the cotangents of fixed slots, which keep their previous value. The equations of the other
   // slots depend on them.
   void add_fixed(const Tangent& total, const Tangent& z, Tangent& previous) {
-    hessian_.multiply(z, rest_);
+    hessian_.matrix().multiply(z, rest_);
     for (size_t i = 0; i < z.size(); i++) {
       if (fixed_[i]) previous[i] += total[i] + rest_[i];
     }
@@ -61,8 +61,7 @@ class Solver {
 
  private:
   const std::vector<char> fixed_;
-  Skyline hessian_;
-  Factor factor_;
+  Hessian hessian_;
   Tangent rest_;
 };
 

@@ -4,15 +4,18 @@ The reference shares no code with the core. Its derivatives are central differen
 1e-11, whose error is about 1e-18.
 """
 
-from itertools import pairwise
+from functools import cache
+from itertools import combinations, pairwise
 
 import mpmath as mp
 import numpy as np
+from scipy.optimize import minimize
 
 from mujacobian import rods
 
 mp.mp.dps = 40
 STEP = mp.mpf(10) ** -11
+BARRIER = 0.001  # of the nearest points of segments, relative to the square of both radii
 SMALLEST = mp.mpf(10) ** -mp.mp.dps
 
 
@@ -187,8 +190,14 @@ def potential(world, k, v):
         at = [place(world, p, v["x"], v["R"]) for p in cable.path]
         total += tension * sum(norm(b - a) for a, b in pairwise(at))
     for k, contact in enumerate(world.contacts):
+        coefficients = v["contact"][k], v["friction"][k]
+        if isinstance(contact, rods.SegmentContact):
+            for a, b in combinations(contact.all_segments, 2):
+                if a.owner is not b.owner:
+                    total += press(world, contact, (a, b), v, h, *coefficients)
+            continue
         for point in contact.points:
-            total += touch(world, contact, point, v, h, v["contact"][k], v["friction"][k])
+            total += touch(world, contact, point, v, h, *coefficients)
     return total
 
 
@@ -316,3 +325,75 @@ def touch(world, contact, point, v, h, stiffness, friction):
         u = moved - dot(n, moved) * n
         total += friction * pressure * (mp.sqrt(dot(u, u) + scale**2) - scale)
     return total
+
+
+def on_segment(world, s, fraction, x, R):
+    start, end = (place(world, p, x, R) for p in (s.start, s.end))
+    return (1 - fraction) * start + fraction * end
+
+
+def closest(world, pair, x, R):
+    """Return the fractions of two segments at which the smooth distance is least, and it."""
+    ends = [on_segment(world, s, mp.mpf(end), x, R) for s in pair for end in (0, 1)]
+    barrier = mp.mpf(BARRIER) * sum(mp.mpf(s.radius) for s in pair) ** 2
+    return least(tuple(np.concatenate(ends)), barrier)
+
+
+@cache
+def least(ends, barrier):
+    a, end_a, b, end_b = np.reshape(np.array(ends), (4, 3))
+    exact = (a - b, end_a - a, end_b - b, barrier)
+    offset, e, f, _ = exact
+    rounded = [np.array(each, dtype=float) for each in exact]
+
+    def square(s, t, log, values):
+        offset, e, f, barrier = values
+        w = offset + s * e - t * f
+        return dot(w, w) - barrier * log(16 * s * (1 - s) * t * (1 - t))
+
+    # minimize over the logits of s and t, then refine by Newton's method with forty digits
+    def sigmoid(y):
+        return 1 / (1 + np.exp(-y))
+
+    begin = minimize(
+        lambda y: square(*sigmoid(y), np.log, rounded),
+        [0, 0],
+        method="Nelder-Mead",
+        options={"xatol": 1e-5, "fatol": 1e-12},
+    )
+    s, t = (mp.mpf(each) for each in sigmoid(begin.x))
+    for _ in range(6):
+        w = offset + s * e - t * f
+        slopes = [barrier * (1 / (1 - each) - 1 / each) for each in (s, t)]
+        bends = [barrier * (1 / (1 - each) ** 2 + 1 / each**2) for each in (s, t)]
+        g = mp.matrix([2 * dot(w, e) + slopes[0], -2 * dot(w, f) + slopes[1]])
+        mixed = -2 * dot(e, f)
+        H = mp.matrix([[2 * dot(e, e) + bends[0], mixed], [mixed, 2 * dot(f, f) + bends[1]]])
+        step = mp.lu_solve(H, -g)
+        s, t = s + step[0], t + step[1]
+    assert max(abs(step[0]), abs(step[1])) < mp.mpf(10) ** -35
+    return s, t, mp.sqrt(square(s, t, mp.log, exact))
+
+
+def press(world, contact, pair, v, h, stiffness, friction):
+    """Return the energy of contact and friction of two segments."""
+    reach = sum(mp.mpf(s.radius) for s in pair)
+    zero = mp.mpf(0)
+    _, _, distance = closest(world, pair, v["x"], v["R"])
+    total = stiffness / 2 * max(zero, reach - distance) ** 2
+    x, R = v["past_x"][0], v["past_R"][0]
+    *fractions, distance = closest(world, pair, x, R)
+    pressure = stiffness * max(zero, reach - distance)
+    if pressure == 0:
+        return total
+    a, b = (on_segment(world, s, u, x, R) for s, u in zip(pair, fractions, strict=True))
+    n = (a - b) / norm(a - b)
+    touching = (a * mp.mpf(pair[1].radius) + b * mp.mpf(pair[0].radius)) / reach
+    ends = []
+    for s, u, center in zip(pair, fractions, (a, b), strict=True):
+        f = world.frames(s.owner).start + s.frame
+        arm = v["R"][f].dot(R[f].T.dot(touching - center))
+        ends.append(on_segment(world, s, u, v["x"], v["R"]) + arm)
+    moved, scale = ends[0] - ends[1], h * mp.mpf(contact.slip)
+    u = moved - dot(n, moved) * n
+    return total + friction * pressure * (mp.sqrt(dot(u, u) + scale**2) - scale)

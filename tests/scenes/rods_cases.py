@@ -9,7 +9,7 @@ HEIGHT = 0.322  # height at which the ball touches the table, m
 
 
 def everything(timestep=0.01, integrator="backward_euler"):
-    """Return a clamped rod with a body, which slides on another body on the floor."""
+    """Return a clamped rod on a rail of a body, with a body that slides on it."""
     nodes = np.linspace([0, 0, HEIGHT], [0.5, 0, HEIGHT], 6)
     rod = rods.Rod(
         nodes,
@@ -38,6 +38,7 @@ def everything(timestep=0.01, integrator="backward_euler"):
     )
     table = rods.RigidBody(mass=2, inertia=[0.1, 0.1, 0.1], position=[0.55, 0, 0.1065])
     corners = [table.at([x, y, -0.1]) for x in (-0.3, 0.3) for y in (-0.3, 0.3)]
+    rail = [table.at([-0.3, y, 0.188]) for y in (-0.2, 0.1)]  # across the rod, and touches it
     samples = [ball.at([0.03, 0.02, -0.1]), ball.at([-0.04, 0.01, -0.1])]
     return rods.World(
         timestep=timestep,
@@ -57,6 +58,9 @@ def everything(timestep=0.01, integrator="backward_euler"):
             rods.Contact(corners, rods.Plane(), 2e3, 0.5, radius=0.01, slip=0.05),
             rods.Contact(
                 samples, rods.Box([0.3, 0.3, 0.1]), 800, 0.4, radius=0.02, slip=0.05, body=table
+            ),
+            rods.SegmentContact(
+                rod.segments, 300, 0.3, slip=0.05, others=[rods.Segment(*rail, radius=0.014)]
             ),
         ],
     )

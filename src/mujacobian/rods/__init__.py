@@ -11,6 +11,7 @@ from mujacobian.rods.point import Frame, Point
 from mujacobian.rods.rod import Rod
 from mujacobian.rods.rollout import rollout
 from mujacobian.rods.rotation import darboux, frames_along
+from mujacobian.rods.segment import Segment, SegmentContact
 from mujacobian.rods.shape import Box, Capsule, Outside, Plane, Shape, Sphere, Tube, Union
 from mujacobian.rods.state import Inputs, Parameters, State
 from mujacobian.rods.trajectory import Energies, Report, Trajectory
@@ -35,6 +36,8 @@ __all__ = [
     "Report",
     "RigidBody",
     "Rod",
+    "Segment",
+    "SegmentContact",
     "Shape",
     "Sphere",
     "State",

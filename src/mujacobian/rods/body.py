@@ -13,6 +13,7 @@ from mujacobian.rods.description import Description, flag, freeze
 from mujacobian.rods.point import Frame, Point
 from mujacobian.rods.quantity import nonnegative, positive
 from mujacobian.rods.rotation import rotations
+from mujacobian.rods.segment import Segment
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +74,10 @@ class RigidBody(Description):
     def at(self, offset: ArrayLike = (0, 0, 0)) -> Point:
         """Return the material point at an offset, m, from the center of mass, in body axes."""
         return Point(self, (0,), (1.0,), 0, offset)
+
+    def segment(self, start: ArrayLike, end: ArrayLike, radius: float) -> Segment:
+        """Return the capsule between two offsets, m, for contact with other segments."""
+        return Segment(self.at(start), self.at(end), radius)
 
     @property
     def frame(self) -> Frame:

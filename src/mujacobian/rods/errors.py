@@ -13,8 +13,8 @@ class ConvergenceError(MujacobianError):
       residual: largest entry of the remaining gradient, N or N m.
       unknown: node, edge or body with the largest entry of the last Newton step, such as "node 3 of
         rod 0"; empty if this step is not finite.
-      contact: index in `World.contacts` of the deepest contact there, and of its point; None if
-        nothing touches.
+      contact: index in `World.contacts` of the deepest contact there, and of its point or segment;
+        None if nothing touches.
     """
 
     def __init__(

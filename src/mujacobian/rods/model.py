@@ -13,6 +13,7 @@ from mujacobian.rods.attachment import Weld
 from mujacobian.rods.body import moments
 from mujacobian.rods.contact import Contact
 from mujacobian.rods.point import Point
+from mujacobian.rods.segment import SegmentContact
 from mujacobian.rods.shape import added
 from mujacobian.rods.state import Parameters
 
@@ -48,23 +49,10 @@ def compiled(world: World, p: Parameters, order: int | None = None) -> _core.Rod
     for cable in world.cables:
         model.add_cable(*_placed(world, *cable.path))
     for each, stiffness, friction in zip(world.contacts, p.contact, p.friction, strict=True):
-        shape = added(each.shape, model)
-        body = -1, -1
-        if each.body is not None:
-            body = world.points(each.body).start, world.frames(each.body).start
-        ids, values = _placed(world, *each.points)
-        model.add_contacts(
-            ids=ids,
-            values=values,
-            rolling=_rolling(world, each),
-            shape=shape,
-            body_point=body[0],
-            body_frame=body[1],
-            radius=each.radius,
-            stiffness=stiffness,
-            friction=friction,
-            slip=each.slip,
-        )
+        if isinstance(each, SegmentContact):
+            _add_segments(model, world, each, stiffness, friction)
+        else:
+            _add_points(model, world, each, stiffness, friction)
     return model
 
 
@@ -117,6 +105,56 @@ def _add_attachments(model: _core.RodModel, world: World, p: Parameters) -> None
             values = np.concatenate([values, [0, 0], np.asarray(each.second)])
             model.add_spring(ids, values, target, stiffness)
             target += 1
+
+
+def _add_points(
+    model: _core.RodModel, world: World, contact: Contact, stiffness: float, friction: float
+) -> None:
+    shape = added(contact.shape, model)
+    body = -1, -1
+    if contact.body is not None:
+        body = world.points(contact.body).start, world.frames(contact.body).start
+    ids, values = _placed(world, *contact.points)
+    model.add_contacts(
+        ids=ids,
+        values=values,
+        rolling=_rolling(world, contact),
+        shape=shape,
+        body_point=body[0],
+        body_frame=body[1],
+        radius=contact.radius,
+        stiffness=stiffness,
+        friction=friction,
+        slip=contact.slip,
+    )
+
+
+def _add_segments(
+    model: _core.RodModel, world: World, contact: SegmentContact, stiffness: float, friction: float
+) -> None:
+    parts = contact.all_segments
+    ids, values = _placed(world, *(end for s in parts for end in (s.start, s.end)))
+    # both ends of an edge have the same two points and different weights
+    ids, values = ids.reshape(-1, 2, 3), values.reshape(-1, 2, 5)
+    edges = ids[:, 0, 2] < 0
+    ids[edges, :, 1] = ids[edges, 0, :1] + 1
+    ids[edges, 1, 0] = ids[edges, 0, 0]
+    values[edges, 1, :2] = 0, 1
+    owners = {id(owner): k for k, owner in enumerate(world.owners)}
+    frames = [world.frames(s.owner).start + s.frame for s in parts]
+    groups = np.arange(len(parts)) >= len(contact.segments)
+    model.add_segments(
+        ids=ids.ravel(),
+        values=values.ravel(),
+        belongings=_integers(
+            np.stack([frames, [owners[id(s.owner)] for s in parts], groups], axis=1)
+        ),
+        measures=np.array([[s.radius, *s.span()] for s in parts]),
+        is_divided=contact.others is not None,
+        stiffness=stiffness,
+        friction=friction,
+        slip=contact.slip,
+    )
 
 
 def _placed(world: World, *points: Point) -> tuple[Integers, Array]:

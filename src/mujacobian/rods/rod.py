@@ -14,6 +14,7 @@ from mujacobian.rods.description import Description, flag, freeze, index, instan
 from mujacobian.rods.point import Frame, Point
 from mujacobian.rods.quantity import nonnegative, nonnegatives, positive, spread
 from mujacobian.rods.rotation import darboux, frames_along, require_measure, rotations
+from mujacobian.rods.segment import Segment
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,6 +169,16 @@ class Rod(Description):
         """Return the point at a fraction of an edge, plus an offset, m, in the edge's frame."""
         k, t = index("edge", edge, self.edges), float(shaped("fraction", fraction, ()))
         return Point(self, (k, k + 1), (1 - t, t), k, offset)
+
+    def segment(self, edge: int) -> Segment:
+        """Return an edge, with the radius of the rod, for contact with other segments."""
+        k = index("edge", edge, self.edges)
+        return Segment(self.node(k), self.node(k + 1), self.radius)
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """All edges, with the radius of the rod."""
+        return tuple(self.segment(k) for k in range(self.edges))
 
     def frame(self, edge: int) -> Frame:
         """Return the frame of an edge; a negative index counts from the end."""

@@ -14,6 +14,7 @@ from mujacobian.rods.description import flag, instance
 from mujacobian.rods.errors import ConvergenceError
 from mujacobian.rods.quantity import positive
 from mujacobian.rods.rotation import rotations
+from mujacobian.rods.segment import SegmentContact
 from mujacobian.rods.state import Inputs, Parameters, State
 from mujacobian.rods.trajectory import Report, Trajectory, core_inputs, state_before
 from mujacobian.rods.world import World
@@ -118,7 +119,8 @@ def failure(world: World, report: Report, before: Array) -> ConvergenceError:
     if unknown:
         message += f"; the largest correction is at {unknown}"
     if contact is not None:
-        message += f", where point {contact[1]} of contact {contact[0]} is deepest"
+        part = "segment" if isinstance(world.contacts[contact[0]], SegmentContact) else "point"
+        message += f", where {part} {contact[1]} of contact {contact[0]} is deepest"
     return ConvergenceError(message + folded(world, before), step, residual, unknown, contact)
 
 

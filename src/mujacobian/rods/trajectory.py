@@ -40,8 +40,8 @@ class Report:
       residuals: largest entries of the gradients before these Newton steps, N or N m.
       unknowns: for steps that did not converge, the node, edge or body with the largest entry of
         the last Newton step; otherwise, or if this step is not finite, empty.
-      contacts: the deepest contact there: its index in `World.contacts` and that of its point; None
-        if nothing touches.
+      contacts: the deepest contact there: its index in `World.contacts` and that of its point or
+        segment; None if nothing touches.
     """
 
     status: list[str]

@@ -18,6 +18,7 @@ from mujacobian.rods.model import compiled, slots
 from mujacobian.rods.point import Frame, Point
 from mujacobian.rods.quantity import nonnegatives, positive
 from mujacobian.rods.rod import Rod
+from mujacobian.rods.segment import SegmentContact
 from mujacobian.rods.state import Parameters, State
 
 ORDERS = {"backward_euler": 1, "bdf2": 2}  # of the integrators
@@ -39,7 +40,8 @@ class World:
       attachments: springs between points (`Attachment`) and between frames (`Weld`); by default
         none.
       cables: cables through points of rods and bodies; by default none.
-      contacts: contacts of points with shapes; by default none.
+      contacts: contacts of points with shapes (`Contact`) and of round segments with each other
+        (`SegmentContact`); by default none.
       integrator: "backward_euler", the default, which is of first order in the time step and damps
         strongly; or "bdf2", the backward differentiation formula of second order (ROD-39).
 
@@ -60,7 +62,7 @@ class World:
         bodies: Sequence[RigidBody] = (),
         attachments: Sequence[Attachment | Weld] = (),
         cables: Sequence[Cable] = (),
-        contacts: Sequence[Contact] = (),
+        contacts: Sequence[Contact | SegmentContact] = (),
         integrator: str = "backward_euler",
     ) -> None:
         if integrator not in ORDERS:
@@ -74,7 +76,9 @@ class World:
             "attachments", attachments, Attachment, Weld
         )
         self.cables: tuple[Cable, ...] = instances("cables", cables, Cable)
-        self.contacts: tuple[Contact, ...] = instances("contacts", contacts, Contact)
+        self.contacts: tuple[Contact | SegmentContact, ...] = instances(
+            "contacts", contacts, Contact, SegmentContact
+        )
         # first point and first frame of each rod and body
         self._first: dict[int, tuple[int, int]] = {}
         points = frames = 0
@@ -150,11 +154,20 @@ class World:
         )
 
     def contact(self, number: int) -> tuple[int, int] | None:
-        """Return the indices of a contact and of its point, given its number in the core."""
-        for k, each in enumerate(self.contacts):
-            if 0 <= number < len(each.points):
+        """Return the indices of a contact and of its point or segment, given those in the core.
+
+        In the core, the points of all contacts come before the segments of all contacts.
+        """
+        points = ((k, c.points) for k, c in enumerate(self.contacts) if isinstance(c, Contact))
+        segments = (
+            (k, c.all_segments)
+            for k, c in enumerate(self.contacts)
+            if isinstance(c, SegmentContact)
+        )
+        for k, parts in (*points, *segments):
+            if 0 <= number < len(parts):
                 return k, number
-            number -= len(each.points)
+            number -= len(parts)
         return None
 
     def place(self, point: Point, positions: Array, rotations: Array) -> Array:
@@ -298,7 +311,7 @@ def _made(
     bodies: Sequence[RigidBody],
     attachments: Sequence[Attachment | Weld],
     cables: Sequence[Cable],
-    contacts: Sequence[Contact],
+    contacts: Sequence[Contact | SegmentContact],
     integrator: str,
 ) -> World:
     """Return the world of these parts."""
