@@ -224,6 +224,38 @@ def test_the_hessian_grows_linearly(kind):
     assert abs(blocks(4000) / blocks(2000) - 2) < 0.01
 
 
+def net(count):
+    """Return a square net of rods with an edge in each mesh, knotted where they cross."""
+    at = np.linspace(0, 1, count + 2)
+    ropes, knots = ([], []), []
+    for y in at[1:-1]:
+        for axis in (0, 1):
+            x = np.zeros((count + 2, 3))
+            x[:, axis], x[:, 1 - axis] = at, y
+            options = {"mass": 0.01, "radius": 0.002, "stretch": 10, "shear": 10, "bend": 1e-4}
+            ropes[axis].append(rods.Rod(x, **options, fixed_nodes=[0, -1]))
+    for i, one in enumerate(ropes[0]):
+        for j, other in enumerate(ropes[1]):
+            knots.append(rods.Attachment(one.node(j + 1), other.node(i + 1), 100))
+    return rods.World(timestep=0.01, rods=[*ropes[0], *ropes[1]], attachments=knots)
+
+
+def test_a_net_is_eliminated_with_little_fill():
+    """In its natural order, the first factor has 24120 blocks. The net sags symmetrically."""
+    assert net(10).model().hessian_blocks() < 6000
+    assert net(20).model().hessian_blocks() < 50000
+    world = net(5)
+    trajectory = rods.rollout(world, steps=20)
+    x = trajectory.positions[-1].reshape(2, 5, 7, 3)
+    assert x[..., 2].min() < -0.01
+    assert np.abs(x[0] - x[0, ::-1] * [1, -1, 1] - [0, 1, 0]).max() < 1e-9
+    d_positions = np.zeros_like(trajectory.positions)
+    d_positions[-1, :, 2] = 1
+    stretch = trajectory.gradient(d_positions).params.stretch.reshape(2, 5, 6)
+    assert np.abs(stretch).max() > 1e-4
+    assert np.abs(stretch[0] - stretch[1]).max() < 1e-9 * np.abs(stretch).max()
+
+
 def test_the_shortest_rod():
     """A rod with one edge has no bend."""
     world = rods.World(timestep=0.01, rods=[straight(1, fixed_nodes=[0])])

@@ -165,7 +165,7 @@ void bind_rod_model(nb::module_& module) {
            })
       .def("shapes", [](const Model& m) { return m.shapes.size(); })
       .def("hessian_blocks",
-           [](const Model& m) { return Skyline(m.slots(), couplings(m)).blocks(); });
+           [](const Model& m) { return SparseMatrix(m.slots(), couplings(m)).blocks(); });
 }
 
 }  // namespace mujacobian

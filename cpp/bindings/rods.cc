@@ -159,7 +159,7 @@ double evaluate_into(const Model& m, int k, const Numbers& past_x, const Numbers
   const State q = read_state(m, x, R);
   Hessian fitted(m);
   fitted.fit(problem, q);
-  const Skyline& H = fitted.matrix();
+  const SparseMatrix& H = fitted.matrix();
   Sum sum;
   sum.gradient = &gradient;
   sum.hessian = hessian ? &fitted.matrix() : nullptr;
@@ -174,14 +174,12 @@ double evaluate_into(const Model& m, int k, const Numbers& past_x, const Numbers
     place[m.frame_slot[i]] = static_cast<int>(m.mass.size() + i);
   }
   std::fill_n(out, 9 * n * n, 0.0);
-  for (int i = 0; i < n; i++) {
-    for (int j = H.first(i); j <= i; j++) {
-      for (int e = 0; e < 9; e++) {
-        int r = 3 * place[i] + e / 3, c = 3 * place[j] + e % 3;
-        out[3 * n * r + c] = out[3 * n * c + r] = H.at(i, j).m[e];
-      }
+  H.for_each([&](int i, int j, const Mat3& block) {
+    for (int e = 0; e < 9; e++) {
+      const int r = 3 * place[i] + e / 3, c = 3 * place[j] + e % 3;
+      out[3 * n * r + c] = out[3 * n * c + r] = block.m[e];
     }
-  }
+  });
   return sum.energy;
 }
 
@@ -196,7 +194,7 @@ std::pair<double, double> timings(const Model& m, int k, const Numbers& past_x,
   Tangent gradient(m.slots()), solution;
   Hessian hessian(m);
   hessian.fit(problem, q);
-  Skyline& H = hessian.matrix();
+  SparseMatrix& H = hessian.matrix();
   Factor& factor = hessian.factor();
   Sum sum;
   sum.gradient = &gradient;

@@ -35,7 +35,7 @@ void add_edges(const Problem& p, const State& q, Sum& sum) {
     Mat3 shear = ud + transposed(ud) + cosine * difference(identity3(), 3.0 * dd);
     Mat3 K = stretch + (c * inverse * inverse) * shear;
     Mat3 mixed = (c * inverse) * (across * skew(u));  // rows: edge vector, columns: frame
-    Skyline& H = *sum.hessian;
+    SparseMatrix& H = *sum.hessian;
     H.add(a, a, K);
     H.add(b, b, K);
     H.add(b, a, (-1.0) * K);

@@ -22,7 +22,7 @@ void append(const Model& m, const std::vector<Pair>& pairs,
 Hessian::Hessian(const Model& m) : model_(m), elements_(couplings(m)) { rebuild(elements_); }
 
 void Hessian::rebuild(const std::vector<std::pair<int, int>>& couplings) {
-  matrix_ = std::make_unique<Skyline>(model_.slots(), couplings);
+  matrix_ = std::make_unique<SparseMatrix>(model_.slots(), couplings);
   factor_ = std::make_unique<Factor>(*matrix_);
 }
 

@@ -16,7 +16,7 @@ class Hessian {
   // not.
   void fit(const Problem& p, const State& q);
 
-  Skyline& matrix() { return *matrix_; }
+  SparseMatrix& matrix() { return *matrix_; }
   Factor& factor() { return *factor_; }
 
  private:
@@ -24,7 +24,7 @@ class Hessian {
 
   const Model& model_;
   const std::vector<std::pair<int, int>> elements_;  // couplings without segments
-  std::unique_ptr<Skyline> matrix_;
+  std::unique_ptr<SparseMatrix> matrix_;
   std::unique_ptr<Factor> factor_;
 };
 

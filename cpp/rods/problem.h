@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "rods/model.h"
-#include "rods/skyline.h"
+#include "rods/sparse.h"
 
 namespace mujacobian::rods {
 
@@ -75,7 +75,7 @@ struct Sum {
   double leverage = 0;   // sum of forces times positions: rounding of positions changes the energy
                          // by the unit roundoff times this number
   Tangent* gradient = nullptr;
-  Skyline* hessian = nullptr;
+  SparseMatrix* hessian = nullptr;
 
   void add(double term, double force_times_position = 0) {
     energy += term;

@@ -1,4 +1,4 @@
-// Factorizations and products: cpp/linear and cpp/rods/skyline.h.
+// Factorizations and products: cpp/linear and cpp/rods/sparse.h.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
@@ -13,7 +13,7 @@
 #include "linear/elimination.h"
 #include "linear/lu.h"
 #include "primitives.h"
-#include "rods/skyline.h"
+#include "rods/sparse.h"
 
 namespace mujacobian {
 namespace {
@@ -51,27 +51,27 @@ long solve_by_blocks(Indices sizes, Flags touching, Matrix matrix, Matrix x, int
 }
 
 // Factor a matrix of 3x3 blocks and solve in place. Returns (positive definite, singular).
-std::pair<bool, bool> solve_skyline(Couplings couplings, Matrix matrix, std::vector<bool> fixed,
-                                    double shift, bool anyway, Matrix x, Matrix product) {
+std::pair<bool, bool> solve_sparse(Couplings couplings, Matrix matrix, std::vector<bool> fixed,
+                                   double shift, bool anyway, Matrix x, Matrix product) {
   const int count = static_cast<int>(fixed.size());
-  rods::Skyline skyline(count, couplings);
-  skyline.clear();
+  rods::SparseMatrix sparse(count, couplings);
+  sparse.clear();
   auto add = [&](int r, int c) {
     Mat3 block;
     for (int i = 0; i < 9; i++) block.m[i] = matrix(3 * r + i / 3, 3 * c + i % 3);
-    skyline.add(r, c, block);
+    sparse.add(r, c, block);
   };
   for (int i = 0; i < count; i++) add(i, i);
   for (auto [r, c] : couplings) add(r, c);
   std::vector<Vec3> b(count), y(count);
   for (int i = 0; i < count; i++) b[i] = load3(x.data() + 3 * i);
-  skyline.multiply(b, y);
+  sparse.multiply(b, y);
   for (int i = 0; i < count; i++) store3(product.data() + 3 * i, y[i]);
-  rods::Factor factor(skyline);
+  rods::Factor factor(sparse);
   // a factor is used again with other fixed rows: nothing of an earlier one may remain
-  factor.compute(skyline, std::vector<char>(count, 0), shift, true);
+  factor.compute(sparse, std::vector<char>(count, 0), shift, true);
   const bool positive =
-      factor.compute(skyline, std::vector<char>(fixed.begin(), fixed.end()), shift, anyway);
+      factor.compute(sparse, std::vector<char>(fixed.begin(), fixed.end()), shift, anyway);
   if (!positive && (!anyway || factor.singular())) return {positive, factor.singular()};
   factor.solve(b);
   for (int i = 0; i < count; i++) store3(x.data() + 3 * i, b[i]);
@@ -124,7 +124,7 @@ void bind_linear(nanobind::module_& m) {
   m.def("combine_rows", combine<false>);
   m.def("add_combined_rows", combine<true>);
   m.def("solve_by_blocks", solve_by_blocks);
-  m.def("solve_skyline", solve_skyline);
+  m.def("solve_sparse", solve_sparse);
 }
 
 }  // namespace mujacobian

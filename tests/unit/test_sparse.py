@@ -1,4 +1,4 @@
-"""Symmetric matrices of 3x3 blocks with a variable band: products, solutions, fixed rows."""
+"""Sparse symmetric matrices of 3x3 blocks: products, solutions, fixed rows."""
 
 import numpy as np
 import primitives
@@ -9,6 +9,9 @@ PATTERNS = {
     "diagonal": [],
     "chain": [(i, i + 1) for i in range(6)],
     "branches": [(1, 0), (2, 1), (0, 3), (4, 3), (6, 0)],
+    "star": [(0, i) for i in range(1, 7)],  # the natural order would fill the factor
+    "wheel": [(0, i) for i in range(1, 7)] + [(i, i % 6 + 1) for i in range(1, 7)],
+    "full": [(i, j) for i in range(7) for j in range(i)],
     "ring": [(i, (i + 1) % 7) for i in range(7)],
 }
 ROWS = 7
@@ -29,7 +32,7 @@ def solve(couplings, A, b, fixed=(), shift=0.0, anyway=False):
     """Return (positive definite, singular), the solution and the product A b."""
     x, product = b.reshape(ROWS, 3).copy(), np.zeros((ROWS, 3))
     held = [i in fixed for i in range(ROWS)]
-    state = primitives.solve_skyline(couplings, A, held, shift, anyway, x, product)
+    state = primitives.solve_sparse(couplings, A, held, shift, anyway, x, product)
     return state, x.ravel(), product.ravel()
 
 
