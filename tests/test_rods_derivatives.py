@@ -36,6 +36,13 @@ def rod(edges=2, **options):
     return rods.Rod(nodes, **(given | options))
 
 
+TETRAHEDRON = rods.Mesh(
+    np.array([[-1, -1, -1], [1.6, 0, -1], [-1, 1.4, -1.2], [0, 0.3, 1.5]]),
+    [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]],
+    cell=0.3,
+)
+
+
 def make(kind):
     """Return a small world with one kind of element, and its inputs."""
     a, b = bodies()
@@ -89,6 +96,7 @@ def make(kind):
         "box outside": rods.Box([0.3, 0.4, 0.2], [0.1, 0.2, 0.3], rotation(0.5, RNG)),
         "tube": rods.Tube(RNG.normal(size=(6, 3)), 2.0),
         "union": rods.Union([rods.Sphere(0.3, [2, 0, 0]), rods.Sphere(1.2, [-0.3, 0, 0])]),
+        "mesh": TETRAHEDRON,
         "outside": rods.Outside(rods.Capsule([-1, 0.2, 0], [1, 0, 0.3], 0.2)),
     }[kind]
     if kind == "rolling rod":
@@ -128,7 +136,7 @@ ELEMENTS = ["inertia", "edge", "bend", "weld"]
 BENDS = ["clamp", "tangent clamp", "tangent"]
 POINTS = ["attachment", "cable"]
 SHAPES = ["plane", "frictionless", "sphere", "capsule", "box inside", "box outside", "tube"]
-SHAPES += ["union", "outside", "rolling rod"]
+SHAPES += ["union", "mesh", "outside", "rolling rod"]
 SEGMENTS = ["crossed", "parallel", "end", "balls", "rods"]
 # angles between frames, and between the beginning and the end of the step
 ANGLES = {"random": (1.0, 0.5), "near 0": (1e-9, 1e-10), "near pi": (np.pi - 1e-9, np.pi - 1e-6)}

@@ -2,10 +2,16 @@
 
 #include <nanobind/stl/vector.h>
 
+#include <array>
 #include <memory>
+#include <string>
 
+#include "bindings/errors.h"
 #include "bindings/rod_arrays.h"
+#include "layout/interrupt.h"
+#include "rods/grid.h"
 #include "rods/trajectory.h"
+#include "rods/triangles.h"
 
 namespace mujacobian {
 namespace {
@@ -89,7 +95,11 @@ void add_contacts_with(Model& m, const Integers& ids, const Numbers& values,
                        const Integers& rolling, int shape, int body_point, int body_frame,
                        double radius, double stiffness, double friction, double slip) {
   const int* frames = data(rolling, 2 * (ids.size() / 3));
-  (void)m.shapes.at(shape);  // `added` in Python has checked it
+  const double reach = m.shapes.at(shape)->reach();  // `added` in Python has checked the index
+  if (radius > reach) {
+    raise_argument("radius " + std::to_string(radius) + " of a contact exceeds the margin " +
+                   std::to_string(reach) + " of a mesh");
+  }
   const int surface = static_cast<int>(m.surfaces.size());
   m.surfaces.push_back(
       {shape, body_point, body_frame, radius, stiffness, friction, slip, m.contact_kinds()});
@@ -117,6 +127,28 @@ void add_segments_with(Model& m, const Integers& ids, const Numbers& values,
   m.bundles.push_back(std::move(bundle));
 }
 
+// Signed distances of a closed surface at the points of a grid
+void signed_distances_into(const Numbers& vertices, const Integers& faces, const Numbers& origin,
+                           double cell, const Integers& counts, const Doubles& distances) {
+  std::vector<std::array<int, 3>> all;
+  for (size_t k = 0; k + 2 < faces.size(); k += 3) {
+    all.push_back({faces.data()[k], faces.data()[k + 1], faces.data()[k + 2]});
+  }
+  const Triangles surface(vectors(vertices), std::move(all));
+  const int* n = data(counts, 3);
+  double* out = data(distances, static_cast<size_t>(n[0]) * n[1] * n[2]);
+  const Vec3 first = vec3(origin);
+  run([&] {
+    for (int i = 0; i < n[0]; i++) {
+      poll_interrupt();
+      for (int j = 0; j < n[1]; j++)
+        for (int k = 0; k < n[2]; k++) {
+          *out++ = surface.signed_distance(first + cell * Vec3{1.0 * i, 1.0 * j, 1.0 * k});
+        }
+    }
+  });
+}
+
 int keep(Model& m, std::shared_ptr<const Shape> shape) {
   m.shapes.push_back(std::move(shape));
   return static_cast<int>(m.shapes.size()) - 1;
@@ -126,6 +158,8 @@ int keep(Model& m, std::shared_ptr<const Shape> shape) {
 
 void bind_rod_model(nb::module_& module) {
   using nb::arg;
+  module.def("rods_signed_distances_into", &signed_distances_into, arg("vertices"), arg("faces"),
+             arg("origin"), arg("cell"), arg("counts"), arg("distances"));
   nb::class_<Model>(module, "RodModel")
       .def("__init__", &construct, arg("timestep"), arg("gravity"), arg("mass"), arg("drag"),
            arg("point_fixed"), arg("point_slot"), arg("moment"), arg("spin_drag"),
@@ -152,6 +186,14 @@ void bind_rod_model(nb::module_& module) {
            [](Model& m, const Numbers& half, const Numbers& center, const Numbers& axes) {
              Mat3 turned = load9(data(axes, 9));
              return keep(m, std::make_shared<Box>(vec3(half), vec3(center), turned));
+           })
+      .def("add_grid",
+           [](Model& m, const Numbers& origin, double cell, const Integers& counts,
+              const Numbers& samples, double reach) {
+             const int* n = data(counts, 3);
+             const double* x = data(samples, static_cast<size_t>(n[0]) * n[1] * n[2]);
+             return keep(m, std::make_shared<Grid>(vec3(origin), cell,
+                                                   std::array<int, 3>{n[0], n[1], n[2]}, x, reach));
            })
       .def("add_union",
            [](Model& m, const std::vector<int>& parts) {

@@ -81,7 +81,7 @@ struct Slide {
 
   Slide(const Problem& p, const Touch& t, const State& q) {
     moved = t.at - t.grip.at;
-    Vec3 n = t.grip.distance.normal;
+    Vec3 n = t.grip.normal;
     for (int frame : t.contact.rolling) {
       if (frame < 0) continue;
       moved += transpose_mul(axes(t.surface, q), turned_arm(p, t.contact, t.grip, frame, q));
@@ -101,7 +101,12 @@ Grip grip(const Problem& p, const Contact& c) {
   g.at = local(c, s, p.previous);
   g.distance = p.model.shapes[s.shape]->distance(g.at);
   g.depth = std::max(0.0, s.radius - g.distance.value);
-  g.arm = -s.radius * (axes(s, p.previous) * g.distance.normal);
+  // the gradient of a grid does not have length one                                     (ROD-54)
+  const double steepness = norm(g.distance.normal);
+  g.normal = (1 / steepness) * g.distance.normal;
+  const Mat3 across = difference(identity3(), outer(g.normal, g.normal));
+  g.turning = (1 / steepness) * (across * g.distance.curvature);
+  g.arm = -s.radius * (axes(s, p.previous) * g.normal);
   return g;
 }
 
@@ -125,7 +130,7 @@ void add_contacts(const Problem& p, const State& q, Sum& sum) {
     // friction, which acts at the touching point                                        (ROD-24)
     if (t.pressure > 0) {
       Slide slide(p, t, q);
-      Vec3 n = t.grip.distance.normal, u = slide.along;
+      Vec3 n = t.grip.normal, u = slide.along;
       sum.add(t.pressure * dot(u, u) / (slide.length + slide.scale));
       if (!sum.gradient && !sum.hessian) continue;
       Vec3 gradient = (t.pressure / slide.length) * u;
@@ -169,10 +174,10 @@ void pull_back_contacts(const Problem& p, const State& q, const Tangent& z, Bars
     bars.friction[s.contact] += s.stiffness * grip_depth * power;
     // beginning of the step, through pressure, displacement and normal of friction      (ROD-25)
     if (t.pressure == 0) continue;
-    Vec3 n = t.grip.distance.normal, moved = slide.moved;
+    Vec3 n = t.grip.normal, moved = slide.moved;
     Vec3 w = (1 / slide.length) * (v_foot - (power / slide.length) * slide.along);
     Vec3 moved_bar = t.pressure * (w - dot(n, w) * n);
-    Vec3 at_bar = (-s.friction * s.stiffness * power) * n - moved_bar;
+    Vec3 at_bar = (-s.friction * s.stiffness * power) * t.grip.distance.normal - moved_bar;
     Vec3 normal_bar = -t.pressure * (dot(n, moved) * w + dot(w, n) * moved);
     // arm of the touching point                                                         (ROD-43)
     Vec3 pushed = S * moved_bar, pulled = S * ((t.pressure / slide.length) * slide.along);
@@ -193,7 +198,7 @@ void pull_back_contacts(const Problem& p, const State& q, const Tangent& z, Bars
     // the arm is opposite to the normal in the axes of the body
     normal_bar += (-s.radius) * transpose_mul(S_before, arm_bar);
     if (s.body_frame >= 0) previous[m.frame_slot[s.body_frame]] += cross(t.grip.arm, arm_bar);
-    at_bar += t.grip.distance.curvature * normal_bar;
+    at_bar += transpose_mul(t.grip.turning, normal_bar);
     offset(m, t.contact, p.previous).pull_back(S_before * at_bar, previous);
   }
 }

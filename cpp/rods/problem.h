@@ -15,6 +15,8 @@ namespace mujacobian::rods {
 struct Grip {
   Vec3 at;            // position of the sample
   Distance distance;  // of the sample from the shape
+  Vec3 normal;        // direction of its gradient
+  Mat3 turning;       // derivative of the normal
   double depth;       // penetration of the sphere, or 0
   Vec3 arm;           // from the sample to the touching point of the sphere, in world axes
 };

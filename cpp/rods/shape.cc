@@ -101,6 +101,12 @@ Distance Union::distance(Vec3 p) const {
   return least;
 }
 
+double Union::reach() const {
+  double least = parts_[0]->reach();
+  for (const auto& part : parts_) least = std::min(least, part->reach());
+  return least;
+}
+
 Distance Complement::distance(Vec3 p) const {
   Distance d = shape_->distance(p);
   return {-d.value, -d.normal, (-1.0) * d.curvature};

@@ -2,6 +2,7 @@
 // same distance, the derivatives are those of the feature that is selected.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -11,7 +12,7 @@ namespace mujacobian::rods {
 
 struct Distance {
   double value;
-  Vec3 normal;     // gradient, of length one
+  Vec3 normal;     // gradient, of length one except for a grid
   Mat3 curvature;  // second derivative
 };
 
@@ -19,6 +20,8 @@ class Shape {
  public:
   virtual ~Shape() = default;
   virtual Distance distance(Vec3 p) const = 0;
+  // Returns the distance up to which the function is the distance
+  virtual double reach() const { return std::numeric_limits<double>::infinity(); }
 };
 
 // The half-space below the plane normal . p = offset
@@ -64,6 +67,7 @@ class Union : public Shape {
  public:
   explicit Union(std::vector<std::shared_ptr<const Shape>> parts) : parts_(std::move(parts)) {}
   Distance distance(Vec3 p) const override;
+  double reach() const override;
 
  private:
   std::vector<std::shared_ptr<const Shape>> parts_;
@@ -74,6 +78,7 @@ class Complement : public Shape {
  public:
   explicit Complement(std::shared_ptr<const Shape> shape) : shape_(std::move(shape)) {}
   Distance distance(Vec3 p) const override;
+  double reach() const override { return shape_->reach(); }
 
  private:
   std::shared_ptr<const Shape> shape_;

@@ -71,9 +71,33 @@ def distance(shape, y):
         over = [abs(a) - h for a, h in zip(local, precise(shape.half), strict=True)]
         outside = norm([max(o, mp.mpf(0)) for o in over])
         return outside if outside > 0 else max(over)
+    if isinstance(shape, rods.Mesh):
+        return spline(shape, y)
     if isinstance(shape, rods.Union):
         return min(distance(part, y) for part in shape.parts)
     return -distance(shape.shape, y)
+
+
+def spline(mesh, y):
+    """Return the cubic spline of the samples of a mesh, from its basis functions (Cox-de Boor)."""
+
+    def basis(x, degree):
+        """Return the B-spline with the support 0 .. degree + 1."""
+        if degree == 0:
+            return mp.mpf(0 <= x < 1)
+        right = basis(x - 1, degree - 1)
+        return (x * basis(x, degree - 1) + (degree + 1 - x) * right) / degree
+
+    at = (y - precise(mesh.origin)) / mp.mpf(mesh.cell)
+    low = [int(a) - 1 for a in at]
+    near = precise(mesh.distances[tuple(slice(i - 1, i + 5) for i in low)])
+    for axis in range(3):
+        lines = np.moveaxis(near, axis, 0)
+        lines = (8 * lines[1:-1] - lines[:-2] - lines[2:]) / 6
+        weights = [basis(at[axis] - low[axis] + 2 - k, 3) for k in range(4)]
+        near = sum(w * line for w, line in zip(weights, lines, strict=True))[None]
+        near = np.moveaxis(near, 0, axis)
+    return near.item()
 
 
 def segment(y, a, b):
@@ -312,7 +336,7 @@ def touch(world, contact, point, v, h, stiffness, friction):
             d[k] = mp.mpf(10) ** -20
             up, down = distance(contact.shape, y + d), distance(contact.shape, y - d)
             made[k] = (up - down) / (2 * d[k])
-        return made
+        return made / norm(made)
 
     y, before = local(v["x"], v["R"]), local(v["past_x"][0], v["past_R"][0])
     radius = mp.mpf(contact.radius)

@@ -7,6 +7,7 @@ from mujacobian.rods.contact import Contact
 from mujacobian.rods.equilibrium import Equilibrium, equilibrium
 from mujacobian.rods.errors import ConvergenceError
 from mujacobian.rods.gradient import Gradient
+from mujacobian.rods.mesh import Mesh
 from mujacobian.rods.point import Frame, Point
 from mujacobian.rods.rod import Rod
 from mujacobian.rods.rollout import rollout
@@ -29,6 +30,7 @@ __all__ = [
     "Frame",
     "Gradient",
     "Inputs",
+    "Mesh",
     "Outside",
     "Parameters",
     "Plane",
