@@ -12,6 +12,7 @@ from mujacobian.rods.point import Frame, Point
 from mujacobian.rods.rod import Rod
 from mujacobian.rods.rollout import rollout
 from mujacobian.rods.rotation import darboux, frames_along
+from mujacobian.rods.section import Section
 from mujacobian.rods.segment import Segment, SegmentContact
 from mujacobian.rods.shape import Box, Capsule, Outside, Plane, Shape, Sphere, Tube, Union
 from mujacobian.rods.state import Inputs, Parameters, State
@@ -38,6 +39,7 @@ __all__ = [
     "Report",
     "RigidBody",
     "Rod",
+    "Section",
     "Segment",
     "SegmentContact",
     "Shape",

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mujacobian._arguments import Array, numbers, shaped
 from mujacobian.errors import ArgumentError
-from mujacobian.rods.description import Description, flag, freeze, index, instances
+from mujacobian.rods.description import Description, flag, freeze, index, instance, instances
 from mujacobian.rods.point import Frame, Point
 from mujacobian.rods.quantity import nonnegative, nonnegatives, positive, spread
 from mujacobian.rods.rotation import darboux, frames_along, require_measure, rotations
+from mujacobian.rods.section import Section
 from mujacobian.rods.segment import Segment
 
 
@@ -27,7 +29,8 @@ class Rod(Description):
     Attributes:
       nodes: `(n + 1, 3)`, m, initial positions of the nodes.
       mass: total mass, kg, distributed along the rest length and lumped at the nodes.
-      radius: radius of the cross section, m, which determines the inertia of the edges.
+      radius: radius of the cross section, m, for the inertia of the edges and for contacts of
+        `segments`.
       stretch: stiffness in N, a number or `(n,)`; the energy is stretch/2 l (|edge|/l - 1)^2.
       shear: stiffness in N, a number or `(n,)`; the energy is shear/2 l (1 - cos a) with the angle
         a between the edge and the third axis of its frame.
@@ -53,6 +56,8 @@ class Rod(Description):
         the axes of the wall are `frames[0]`. By default False. Fixing the node and its edge instead
         makes the rod stiffer, by half an edge that does not bend.
       clamp_end: the same for the last node and the last edge; by default False.
+      gyration: `(2,)`, m^2, second moments of area of the cross section about its first two axes,
+        divided by its area, which determine the inertia of the edges; by default radius^2 / 4.
       bending: measure of the angles between adjacent edges: "sine", the default, or "tangent", 2
         tan(angle / 2), whose energy does not soften above 90 degrees.
 
@@ -87,6 +92,7 @@ class Rod(Description):
     clamp_start: bool = False
     clamp_end: bool = False
     bending: str = "sine"
+    gyration: ArrayLike | None = None
 
     def __post_init__(self) -> None:
         # nodes and lengths of edges
@@ -109,6 +115,8 @@ class Rod(Description):
             set_(self, name, nonnegatives(name, getattr(self, name), (bends, 3)))
         for name in ("stretch_damping", "drag", "spin_drag"):
             set_(self, name, nonnegative(name, getattr(self, name)))
+        if self.gyration is not None:
+            set_(self, "gyration", nonnegatives("gyration", self.gyration, (2,)))
         # frames and rest shape
         given = frames_along(x) if self.frames is None else self.frames
         set_(self, "frames", rotations("frames", given, (n, 3, 3)))
@@ -145,6 +153,59 @@ class Rod(Description):
         if moving:
             raise ArgumentError("fixed nodes and edges must not have a velocity")
         freeze(self)
+
+    @classmethod
+    def from_material(
+        cls,
+        nodes: ArrayLike,
+        section: Section,
+        *,
+        E: float,
+        nu: float,
+        density: float,
+        **options: Any,  # noqa: ANN401
+    ) -> Rod:
+        """Return a rod of an elastic material (ROD-55).
+
+        The frames of edges are the axes of the cross section. The stretch stiffness is E A, the
+        shear stiffness 2 k G A with the coefficient k of Timoshenko beams, and the bending and
+        twist stiffnesses are E I1, E I2 and G J. The mass follows from the length at rest.
+
+        Args:
+          nodes: see `Rod`.
+          section: cross section.
+          E: Young's modulus, Pa.
+          nu: Poisson's ratio, above -1 and at most 0.5.
+          density: density, kg/m^3.
+          **options: other arguments of `Rod`, such as `frames` or `clamp_start`.
+
+        Example:
+          >>> from mujacobian import rods
+          >>> steel = {"E": 210e9, "nu": 0.3, "density": 7850}
+          >>> disk = rods.Section.circle(radius=1e-3)
+          >>> wire = rods.Rod.from_material([[0, 0, 0], [1, 0, 0]], disk, **steel)
+          >>> round(wire.mass, 5)
+          0.02466
+        """
+        instance("section", section, Section)
+        E, ratio = positive("E", E), float(shaped("nu", nu, ()))
+        if not -1 < ratio <= 0.5:
+            raise ArgumentError(f"nu must be above -1 and at most 0.5, got {nu}")
+        G, A = E / (2 * (1 + ratio)), section.area
+        x = numbers("nodes", nodes)
+        lengths = options.get("rest_lengths")
+        if lengths is None:
+            lengths = np.linalg.norm(np.diff(x, axis=0), axis=1)
+        return cls(
+            x,
+            positive("density", density) * A * float(np.sum(numbers("rest_lengths", lengths))),
+            section.radius,
+            E * A,
+            2 * section.shear_factor(ratio) * G * A,
+            [E * section.first, E * section.second, G * section.torsion],
+            gyration=[section.first / A, section.second / A],
+            **options,
+        )
 
     @property
     def edges(self) -> int:
@@ -190,14 +251,16 @@ class Rod(Description):
         The edges have the inertia of their cross sections only. The masses of the nodes already
         have the inertia of the mass along the edges (ROD-37).
         """
-        lengths, r = np.asarray(self.rest_lengths), np.float64(self.radius)
+        lengths = np.asarray(self.rest_lengths)
         m = self.mass * lengths / lengths.sum()
         nodes = np.zeros(len(lengths) + 1)
         nodes[:-1] += 0.5 * m
         nodes[1:] += 0.5 * m
         with np.errstate(all="ignore"):  # the world raises if a value is not finite
-            about = np.stack([m * r**2 / 4, m * r**2 / 4, m * r**2 / 2], axis=-1)
-            return nodes, about[:, :, None] * np.eye(3)
+            round_ = np.full(2, np.float64(self.radius) ** 2 / 4)
+            about = round_ if self.gyration is None else np.asarray(self.gyration)
+            principal = m[:, None] * np.array([*about, about.sum()])
+            return nodes, principal[:, :, None] * np.eye(3)
 
 
 def _require_lengths(what: str, lengths: Array) -> None:
