@@ -11,8 +11,9 @@ from mujacobian import _core, rods
 from mujacobian._rotation import axial, right_jacobian, skew
 from mujacobian.rods.body import moments
 from mujacobian.rods.rotation import project
+from mujacobian.rods.start import state_before
 from mujacobian.rods.state import INPUTS, PARAMETERS, STATE, Inputs
-from mujacobian.rods.trajectory import core_inputs, state_before
+from mujacobian.rods.trajectory import core_inputs
 from tests.scenes.rods_cases import STEPS, everything, inputs, weights
 
 DIFFERENCES = 1e-7  # relative to the gradient, along random directions of each family

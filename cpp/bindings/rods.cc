@@ -228,6 +228,35 @@ void stored_energies_into(const Model& m, int rows, const InputArrays& inputs,
   }
 }
 
+// Writes the Darboux vectors of all bends in all states.
+void darboux_into(const Model& m, int rows, const Numbers& positions, const Numbers& rotations,
+                  const Doubles& vectors) {
+  StateRows states{data(positions, rows * 3 * m.mass.size()),
+                   data(rotations, rows * 9 * m.moment.size())};
+  double* out = data(vectors, rows * 3 * m.bends.size());
+  State q{std::vector<Vec3>(m.mass.size()), std::vector<Mat3>(m.moment.size())};
+  for (int k = 0; k < rows; k++) {
+    states.get(m, k, q);
+    for (const Bend& b : m.bends) store3(out, darboux(m, b, q)), out += 3;
+  }
+}
+
+// Writes the forces and torques of contacts and friction at the end of step k.
+void contact_forces_into(const Model& m, int k, const Numbers& past_x, const Numbers& past_R,
+                         const Numbers& x, const Numbers& R, const Doubles& forces,
+                         const Doubles& torques) {
+  const PastStates past(m, past_x, past_R);
+  Problem problem(m, Scheme::at(m, k), past.states(), {});
+  const State q = read_state(m, x, R);
+  Tangent gradient(m.slots());
+  Sum sum;
+  sum.gradient = &gradient;
+  add_contacts(problem, q, sum);
+  add_segments(problem, q, sum);
+  for (Vec3& g : gradient) g = -g;
+  write_tangent(m, gradient, forces, torques);
+}
+
 // Adds the derivatives of z . gradient of the potential of step k with respect to everything except
 // for (x, R). `past_bars` are those of the earlier states: points and frames of each.
 void pull_back_step_into(const Model& m, int k, const Numbers& past_x, const Numbers& past_R,
@@ -268,6 +297,10 @@ void bind_rods(nb::module_& module) {
   module.def("rods_timings", &timings);
   module.def("rods_stored_energies_into", &stored_energies_into, arg("model"), arg("rows"),
              arg("inputs"), arg("positions"), arg("rotations"), arg("energies"));
+  module.def("rods_darboux_into", &darboux_into, arg("model"), arg("rows"), arg("positions"),
+             arg("rotations"), arg("vectors"));
+  module.def("rods_contact_forces_into", &contact_forces_into, arg("model"), arg("step"),
+             arg("past_x"), arg("past_R"), arg("x"), arg("R"), arg("forces"), arg("torques"));
   module.def("rods_pull_back_step_into", &pull_back_step_into);
 }
 

@@ -6,6 +6,7 @@ from mujacobian.rods.body import RigidBody
 from mujacobian.rods.contact import Contact
 from mujacobian.rods.equilibrium import Equilibrium, equilibrium
 from mujacobian.rods.errors import ConvergenceError
+from mujacobian.rods.forces import ContactForces, Internal
 from mujacobian.rods.gradient import Gradient
 from mujacobian.rods.mesh import Mesh
 from mujacobian.rods.point import Frame, Point
@@ -17,6 +18,7 @@ from mujacobian.rods.segment import Segment, SegmentContact
 from mujacobian.rods.shape import Box, Capsule, Outside, Plane, Shape, Sphere, Tube, Union
 from mujacobian.rods.state import Inputs, Parameters, State
 from mujacobian.rods.trajectory import Energies, Report, Trajectory
+from mujacobian.rods.vtk import write_vtk
 from mujacobian.rods.world import World
 
 __all__ = [
@@ -25,12 +27,14 @@ __all__ = [
     "Cable",
     "Capsule",
     "Contact",
+    "ContactForces",
     "ConvergenceError",
     "Energies",
     "Equilibrium",
     "Frame",
     "Gradient",
     "Inputs",
+    "Internal",
     "Mesh",
     "Outside",
     "Parameters",
@@ -55,4 +59,5 @@ __all__ = [
     "exp",
     "frames_along",
     "rollout",
+    "write_vtk",
 ]

@@ -15,8 +15,9 @@ from mujacobian.rods.errors import ConvergenceError
 from mujacobian.rods.quantity import positive
 from mujacobian.rods.rotation import rotations
 from mujacobian.rods.segment import SegmentContact
+from mujacobian.rods.start import state_before
 from mujacobian.rods.state import Inputs, Parameters, State
-from mujacobian.rods.trajectory import Report, Trajectory, core_inputs, state_before
+from mujacobian.rods.trajectory import Report, Trajectory, core_inputs
 from mujacobian.rods.world import World
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
@@ -14,9 +16,11 @@ from mujacobian._rotation import axial, exp, log, right_jacobian, skew
 from mujacobian._summary import describe, summarize
 from mujacobian.errors import MujacobianError
 from mujacobian.rods.body import moments
-from mujacobian.rods.description import flag
+from mujacobian.rods.description import flag, instance
+from mujacobian.rods.forces import ContactForces, Internal, contact_forces, internal
 from mujacobian.rods.gradient import Gradient
 from mujacobian.rods.rotation import lift, project
+from mujacobian.rods.start import state_before
 from mujacobian.rods.state import Inputs, Parameters, State
 from mujacobian.rods.world import World
 
@@ -197,6 +201,29 @@ class Trajectory:
         gravity = -np.einsum("p,tpi,i->t", p.mass, self.positions, world.gravity)
         return Energies(kinetic, stored, gravity)
 
+    def internal(self) -> Internal:
+        """Return strains, tensions and moments of the rods in each state."""
+        return internal(self)
+
+    def contact_forces(self) -> ContactForces:
+        """Return the forces and torques of all contacts at the end of each step."""
+        return contact_forces(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the trajectory with its world to a file, which `Trajectory.load` reads."""
+        with open(path, "wb") as file:
+            pickle.dump(self, file)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Trajectory:
+        """Return the trajectory in a file.
+
+        The file is a pickle, which can run any code: load only files that you trust.
+        """
+        with open(path, "rb") as file:
+            made = pickle.load(file)
+        return instance("the content of the file", made, Trajectory)  # type: ignore[no-any-return]
+
     def gradient(
         self,
         d_positions: ArrayLike | None = None,
@@ -297,17 +324,6 @@ class Trajectory:
             R = R + project(own, before_R_bar + skew(step) @ before_R_bar)
             step_R = axial(pulled)
         return Bars(x + before_x_bar, R, -before_x_bar, step_R, inputs, params, norms)
-
-
-def state_before(world: World, first: State) -> tuple[Array, Array]:
-    """Return the positions and the matrices of the frames one step before the first state (ROD-40).
-
-    With BDF2, these matrices are no rotations: they move straight on with the initial velocity.
-    """
-    h, R = world.timestep, first.rotations
-    spin = h * first.angular_velocities
-    turned = exp(-spin) @ R if world.order == 1 else R - skew(spin) @ R
-    return first.positions - h * first.velocities, np.ascontiguousarray(turned)
 
 
 def restore(
