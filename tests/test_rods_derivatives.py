@@ -56,6 +56,11 @@ def make(kind):
         return rods.World(**world, rods=[rod(stretch_damping=0.4)]), inputs
     if kind == "bend":
         return rods.World(**world, rods=[rod(bend_damping=[0.01, 0.02, 0.03])]), {"rest": (1, 3)}
+    if kind == "closed":
+        nodes = [[0, 0, 0], [0.3, 0.1, 0], [0.1, 0.2, 0.3]]
+        options = {"bend": RNG.uniform(0.1, 0.5, (3, 3)), "bend_damping": [0.01, 0.02, 0.03]}
+        ring = rods.Rod(nodes, 0.3, 0.05, 25, 15, **options, stretch_damping=0.4, closed=True)
+        return rods.World(**world, rods=[ring]), {"rest": (3, 3)}
     if kind in ("clamp", "tangent clamp", "tangent"):
         ends = {} if kind == "tangent" else {"clamp_start": True, "clamp_end": True}
         count = 1 + len(ends)
@@ -133,7 +138,7 @@ def touching(kind, a, b):
 
 
 ELEMENTS = ["inertia", "edge", "bend", "weld"]
-BENDS = ["clamp", "tangent clamp", "tangent"]
+BENDS = ["closed", "clamp", "tangent clamp", "tangent"]
 POINTS = ["attachment", "cable"]
 SHAPES = ["plane", "frictionless", "sphere", "capsule", "box inside", "box outside", "tube"]
 SHAPES += ["union", "mesh", "outside", "rolling rod"]

@@ -171,3 +171,28 @@ def test_bad_arguments():
         rods.SegmentContact([], 1)
     with pytest.raises(ArgumentError, match="not in the world"):
         rods.World(timestep=1, bodies=[other], contacts=[rods.SegmentContact(rope.segments, 1)])
+
+
+def ring(radius, center, turn, edges=24, **options):
+    """Return a closed elastic rod whose shape at rest is this circle in the plane y = 0."""
+    angle = 2 * np.pi * np.arange(edges) / edges
+    circle = radius * np.stack([np.cos(angle), 0 * angle, np.sin(angle)], axis=1)
+    return rods.Rod(circle @ turn.T + center, 0.05, 0.006, 2e3, 2e3, 1e-2, closed=True, **options)
+
+
+def test_linked_elastic_rings_hold():
+    """The lower one hangs on the upper one, which is fixed at a node and becomes longer."""
+    upper = ring(0.05, np.zeros(3), np.eye(3), fixed_nodes=[6], drag=1e-2, bend_damping=1e-4)
+    lower = ring(0.05, [0, 0, -0.087], rods.exp([0, 0, np.pi / 2]), drag=1e-2, bend_damping=1e-4)
+    contact = rods.SegmentContact([*upper.segments, *lower.segments], 1e4, 0.3, slip=1e-2)
+    world = rods.World(timestep=2e-3, rods=[upper, lower], contacts=[contact])
+    trajectory = rods.rollout(world, steps=250)
+    assert trajectory.report.iterations.max() < 20
+    x = trajectory.positions[-1]
+    heights = x[world.points(upper), 2], x[world.points(lower), 2]
+    assert heights[0].min() + 0.012 == pytest.approx(heights[1].max() + 0.024 - 0.012, abs=0.02)
+    assert np.ptp(heights[0]) > 0.1
+    assert heights[1].mean() > -0.11
+    # segments at the seam of a closed rod are neighbors
+    alone = rods.World(timestep=1, rods=[upper], contacts=[rods.SegmentContact(upper.segments, 1)])
+    assert rods.rollout(alone, steps=1).energies().stored[0] < 1e-12

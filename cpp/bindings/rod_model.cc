@@ -111,18 +111,18 @@ void add_contacts_with(Model& m, const Integers& ids, const Numbers& values,
 }
 
 // Adds round segments that may touch each other. Per segment: its ends as material points; the
-// index of its frame, rod or body, and group; its radius, and the distances of its ends along a
-// rod.
+// index of its frame, rod or body, and group; its radius, the distances of its ends along a rod,
+// and the length of a closed rod.
 void add_segments_with(Model& m, const Integers& ids, const Numbers& values,
                        const Integers& belongings, const Numbers& measures, bool is_divided,
                        double stiffness, double friction, double slip) {
   const size_t count = belongings.size() / 3;
   const int *i = data(ids, 6 * count), *own = belongings.data();
-  const double *x = data(values, 10 * count), *size = data(measures, 3 * count);
+  const double *x = data(values, 10 * count), *size = data(measures, 4 * count);
   Bundle bundle{{}, is_divided, stiffness, friction, slip, m.contact_kinds()};
-  for (size_t k = 0; k < count; k++, i += 6, x += 10, own += 3, size += 3) {
+  for (size_t k = 0; k < count; k++, i += 6, x += 10, own += 3, size += 4) {
     bundle.segments.push_back({material_point(i, x), material_point(i + 3, x + 5), own[0], size[0],
-                               own[1], own[2], size[1], size[2]});
+                               own[1], own[2], size[1], size[2], size[3]});
   }
   m.bundles.push_back(std::move(bundle));
 }

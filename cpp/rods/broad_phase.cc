@@ -54,7 +54,9 @@ bool overlap(const Bounds& a, const Bounds& b) {
 bool may_touch(const Bundle& bundle, const Segment& a, const Segment& b) {
   if (bundle.is_divided && a.group == b.group) return false;
   if (a.owner != b.owner) return true;
-  const double between = std::max(b.begin - a.finish, a.begin - b.finish);
+  const double apart = std::max(b.begin - a.finish, a.begin - b.finish);
+  const double around = a.loop - std::max(b.finish - a.begin, a.finish - b.begin);
+  const double between = std::min(apart, around);
   return between >= 0.5 * kHalfTurn * (a.radius + b.radius);
 }
 

@@ -84,6 +84,7 @@ struct Segment {
   int owner;             // index of the rod or body
   int group;             // in the bundle
   double begin, finish;  // of edges of a rod: distances of the ends along it at rest
+  double loop;           // length of a closed rod, otherwise infinite
 };
 
 // Round segments that may touch each other.

@@ -262,14 +262,15 @@ def elastic(world, rod, v, formula):
     edges, bends = world.edges(rod).start, world.bends(rod).start
     lengths = v["length"][world.edges(rod)]
     for k, rest in enumerate(lengths):
-        e = v["x"][points + k + 1] - v["x"][points + k]
-        rate = formula.rate([norm(x[points + k + 1] - x[points + k]) for x in positions])
+        start, end = points + k, points + (k + 1) % rod.sizes[0]
+        e = v["x"][end] - v["x"][start]
+        rate = formula.rate([norm(x[end] - x[start]) for x in positions])
         total += v["stretch"][edges + k] / 2 * rest * (1 - norm(e) / rest) ** 2
         total += v["stretch_damping"][edges + k] / (2 * w) * rate**2 / rest
         aligned = dot(e, v["R"][frames + k][:, 2]) / norm(e)
         total += v["shear"][edges + k] / 2 * rest * (1 - aligned)
     ends = [None] * rod.clamp_start, [None] * rod.clamp_end  # walls
-    chain = [*ends[0], *range(rod.edges), *ends[1]]
+    chain = [*ends[0], *range(rod.edges), *ends[1], *range(rod.closed)]
     for k, pair in enumerate(pairwise(chain)):
         mean = sum(lengths[i] for i in pair if i is not None) / 2
 

@@ -55,7 +55,7 @@ class ContactForces:
 def internal(trajectory: Trajectory) -> Internal:
     """Return strains, tensions and moments of the rods in each state."""
     world, p, x = trajectory.world, trajectory.params, trajectory.positions
-    edges = [np.diff(x[:, world.points(rod)], axis=1) for rod in world.rods]
+    edges = [rod.along(x[:, world.points(rod)]) for rod in world.rods]
     e = np.concatenate([np.zeros((len(x), 0, 3)), *edges], axis=1)
     length = np.linalg.norm(e, axis=2)
     director = trajectory.rotations[:, : world.n_edges, :, 2]

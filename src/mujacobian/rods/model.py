@@ -12,7 +12,9 @@ from mujacobian._arguments import Array
 from mujacobian.rods.attachment import Weld
 from mujacobian.rods.body import moments
 from mujacobian.rods.contact import Contact
+from mujacobian.rods.description import instance
 from mujacobian.rods.point import Point
+from mujacobian.rods.rod import Rod
 from mujacobian.rods.segment import SegmentContact
 from mujacobian.rods.shape import added
 from mujacobian.rods.state import Parameters
@@ -72,13 +74,13 @@ def _add_rods(model: _core.RodModel, world: World, p: Parameters) -> None:
     edges, bends = np.zeros((world.n_edges, 3)), np.zeros((world.n_bends, 3))
     walls = np.zeros((world.n_bends, 9))
     for rod in world.rods:
-        k = np.arange(rod.edges)
-        point, frame = world.points(rod).start + k, world.frames(rod).start + k
-        edges[world.edges(rod)] = np.stack([point, point + 1, frame], axis=1)
+        frame = world.frames(rod).start + np.arange(rod.edges)
+        points = world.points(rod).start + rod.ends
+        edges[world.edges(rod)] = np.concatenate([points, frame[:, None]], axis=1)
         # pairs of edges; the wall of a clamp has the index -1
         at, own = world.bends(rod), np.asarray(rod.frames).reshape(-1, 9)
         ends = [-1] * rod.clamp_start, [-1] * rod.clamp_end
-        chain = np.concatenate([ends[0], frame, ends[1]])
+        chain = np.concatenate([ends[0], frame, ends[1], frame[: rod.closed]])
         bends[at] = np.stack([chain[:-1], chain[1:], 0 * chain[1:]], axis=1)
         bends[at, 2] = rod.bending == "tangent"
         if rod.clamp_start:
@@ -137,7 +139,7 @@ def _add_segments(
     # both ends of an edge have the same two points and different weights
     ids, values = ids.reshape(-1, 2, 3), values.reshape(-1, 2, 5)
     edges = ids[:, 0, 2] < 0
-    ids[edges, :, 1] = ids[edges, 0, :1] + 1
+    ids[edges, :, 1] = ids[edges, 1, :1]
     ids[edges, 1, 0] = ids[edges, 0, 0]
     values[edges, 1, :2] = 0, 1
     owners = {id(owner): k for k, owner in enumerate(world.owners)}
@@ -175,12 +177,13 @@ def _rolling(world: World, contact: Contact) -> Integers:
     if not contact.rolling or contact.radius == 0:
         return _integers(frames)
     for k, p in enumerate(contact.points):
-        first, edges = world.frames(p.owner).start, p.owner.sizes[1]
+        first = world.frames(p.owner).start
         if p.frame is not None:
             frames[k, 0] = first + p.frame
             continue
         # the edges beside a node
-        beside = sorted({max(p.points[0] - 1, 0), min(p.points[-1], edges - 1)})
+        ends = instance("owner", p.owner, Rod).ends
+        beside = np.flatnonzero((ends == p.points[0]).any(axis=1))
         frames[k, : len(beside)] = [first + edge for edge in beside]
     return _integers(frames)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from mujacobian._arguments import Array, numbers, shaped
 from mujacobian.errors import ArgumentError
@@ -27,7 +27,7 @@ class Rod(Description):
     edge. l is the rest length of an edge, or the mean rest length of two adjacent edges.
 
     Attributes:
-      nodes: `(n + 1, 3)`, m, initial positions of the nodes.
+      nodes: `(n + 1, 3)`, m, initial positions of the nodes; `(n, 3)` if the rod is closed.
       mass: total mass, kg, distributed along the rest length and lumped at the nodes.
       radius: radius of the cross section, m, for the inertia of the edges and for contacts of
         `segments`.
@@ -41,8 +41,8 @@ class Rod(Description):
       rest_lengths: `(n,)`, m; by default the initial lengths.
       rest_curvature: `(3,)` or `(bends, 3)`, 1/m, Darboux vectors at rest; by default those of the
         initial frames, and zero at clamped ends. They are zero for a rod that is straight at rest.
-      velocities: `(3,)` or `(n + 1, 3)`, m/s, initial velocities of the nodes in world axes; by
-        default zero.
+      velocities: `(3,)` or one for each node, m/s, initial velocities of the nodes in world axes;
+        by default zero.
       angular_velocities: `(3,)` or `(n, 3)`, rad/s, initial angular velocities of the edges in
         world axes; by default zero.
       stretch_damping: Kelvin-Voigt damping of the stretch rate, N s; by default 0.
@@ -58,6 +58,8 @@ class Rod(Description):
       clamp_end: the same for the last node and the last edge; by default False.
       gyration: `(2,)`, m^2, second moments of area of the cross section about its first two axes,
         divided by its area, which determine the inertia of the edges; by default radius^2 / 4.
+      closed: whether the last edge leads back to the first node, and is bent against the first
+        edge; by default False. The last bend is that at the first node.
       bending: measure of the angles between adjacent edges: "sine", the default, or "tangent", 2
         tan(angle / 2), whose energy does not soften above 90 degrees.
 
@@ -93,6 +95,7 @@ class Rod(Description):
     clamp_end: bool = False
     bending: str = "sine"
     gyration: ArrayLike | None = None
+    closed: bool = False
 
     def __post_init__(self) -> None:
         # nodes and lengths of edges
@@ -101,14 +104,17 @@ class Rod(Description):
         if x.ndim != 2 or x.shape[1] != 3 or len(x) < 2:
             raise ArgumentError(f"nodes must have shape (n + 1, 3) with n >= 1, got {x.shape}")
         set_(self, "nodes", x)
-        n, lengths = len(x) - 1, np.linalg.norm(np.diff(x, axis=0), axis=1)
+        for name in ("clamp_start", "clamp_end", "closed"):
+            set_(self, name, flag(name, getattr(self, name)))
+        if self.closed and (len(x) < 3 or self.clamp_start or self.clamp_end):
+            raise ArgumentError("a closed rod needs at least three nodes, and has no clamped ends")
+        lengths = np.linalg.norm(self.along(x), axis=1)
+        count, n = len(x), len(lengths)
         _require_lengths("edge", lengths)
         # masses, stiffnesses and damping
         for name in ("mass", "radius"):
             set_(self, name, positive(name, getattr(self, name)))
-        for name in ("clamp_start", "clamp_end"):
-            set_(self, name, flag(name, getattr(self, name)))
-        bends = n - 1 + self.clamp_start + self.clamp_end
+        bends = n - 1 + self.closed + self.clamp_start + self.clamp_end
         for name in ("stretch", "shear"):
             set_(self, name, nonnegatives(name, getattr(self, name), (n,)))
         for name in ("bend", "bend_damping"):
@@ -118,7 +124,9 @@ class Rod(Description):
         if self.gyration is not None:
             set_(self, "gyration", nonnegatives("gyration", self.gyration, (2,)))
         # frames and rest shape
-        given = frames_along(x) if self.frames is None else self.frames
+        given = self.frames
+        if given is None:
+            given = frames_along(np.concatenate([x, x[:1]]) if self.closed else x)
         set_(self, "frames", rotations("frames", given, (n, 3, 3)))
         rest = (
             lengths
@@ -129,17 +137,19 @@ class Rod(Description):
         set_(self, "rest_lengths", rest)
         curvature = self.rest_curvature
         if curvature is None:
-            inner = darboux(np.asarray(self.frames), rest, require_measure(self.bending))
+            around = [*range(n), *range(self.closed)]  # edges, for a closed rod also the first
+            measure = require_measure(self.bending)
+            inner = darboux(np.asarray(self.frames)[around], rest[around], measure)
             curvature = np.pad(inner, ((self.clamp_start, self.clamp_end), (0, 0)))
         set_(self, "rest_curvature", spread("rest_curvature", curvature, (bends, 3)))
         # velocities
-        set_(self, "velocities", spread("velocities", self.velocities, (n + 1, 3)))
+        set_(self, "velocities", spread("velocities", self.velocities, (count, 3)))
         spin = spread("angular_velocities", self.angular_velocities, (n, 3))
         set_(self, "angular_velocities", spin)
         # fixed nodes and edges
-        for name, count in (("fixed_nodes", n + 1), ("fixed_edges", n)):
+        for name, most in (("fixed_nodes", count), ("fixed_edges", n)):
             chosen = instances(name, getattr(self, name), int, np.integer)
-            set_(self, name, [index(name, i, count) for i in chosen])
+            set_(self, name, [index(name, i, most) for i in chosen])
         for name, node, edge in (("clamp_start", 0, 0), ("clamp_end", n, n - 1)):
             if not getattr(self, name):
                 continue
@@ -193,18 +203,18 @@ class Rod(Description):
             raise ArgumentError(f"nu must be above -1 and at most 0.5, got {nu}")
         G, A = E / (2 * (1 + ratio)), section.area
         x = numbers("nodes", nodes)
-        lengths = options.get("rest_lengths")
-        if lengths is None:
-            lengths = np.linalg.norm(np.diff(x, axis=0), axis=1)
-        return cls(
+        made = cls(
             x,
-            positive("density", density) * A * float(np.sum(numbers("rest_lengths", lengths))),
+            1,  # the mass follows from the length
             section.radius,
             E * A,
             2 * section.shear_factor(ratio) * G * A,
             [E * section.first, E * section.second, G * section.torsion],
             gyration=[section.first / A, section.second / A],
             **options,
+        )
+        return replace(
+            made, mass=positive("density", density) * A * np.asarray(made.rest_lengths).sum()
         )
 
     @property
@@ -214,27 +224,39 @@ class Rod(Description):
 
     @property
     def bends(self) -> int:
-        """The number of bends: inner nodes and clamped ends."""
+        """The number of bends: inner nodes and clamped ends, or all nodes of a closed rod."""
         return len(np.asarray(self.bend))
 
     @property
     def sizes(self) -> tuple[int, int]:
         """The numbers of points (nodes) and frames (edges)."""
-        return self.edges + 1, self.edges
+        return len(np.asarray(self.nodes)), self.edges
+
+    @property
+    def ends(self) -> NDArray[np.int64]:
+        """The indices of the two nodes of each edge, `(n, 2)`."""
+        start = np.arange(self.edges, dtype=np.int64)
+        return np.stack([start, (start + 1) % self.sizes[0]], axis=1)
+
+    def along(self, positions: Array) -> Array:
+        """Return the vectors of the edges `(..., n, 3)`, given positions of the nodes."""
+        after = positions[..., :1, :] if self.closed else positions[..., :0, :]
+        return np.diff(positions, axis=-2, append=after)
 
     def node(self, i: int) -> Point:
         """Return node i as a material point; a negative i counts from the end."""
-        return Point(self, (index("node", i, self.edges + 1),), (1.0,), None, np.zeros(3))
+        return Point(self, (index("node", i, self.sizes[0]),), (1.0,), None, np.zeros(3))
 
     def beside(self, edge: int, offset: ArrayLike = (0, 0, 0), fraction: float = 0.5) -> Point:
         """Return the point at a fraction of an edge, plus an offset, m, in the edge's frame."""
         k, t = index("edge", edge, self.edges), float(shaped("fraction", fraction, ()))
-        return Point(self, (k, k + 1), (1 - t, t), k, offset)
+        return Point(self, tuple(self.ends[k].tolist()), (1 - t, t), k, offset)
 
     def segment(self, edge: int) -> Segment:
         """Return an edge, with the radius of the rod, for contact with other segments."""
         k = index("edge", edge, self.edges)
-        return Segment(self.node(k), self.node(k + 1), self.radius)
+        start, end = self.ends[k].tolist()
+        return Segment(self.node(start), self.node(end), self.radius)
 
     @property
     def segments(self) -> tuple[Segment, ...]:
@@ -246,16 +268,16 @@ class Rod(Description):
         return Frame(self, index("edge", edge, self.edges))
 
     def lumped(self) -> tuple[Array, Array]:
-        """Return masses of nodes `(n + 1,)` and inertias of edges `(n, 3, 3)`.
+        """Return masses of nodes and inertias of edges `(n, 3, 3)`.
 
         The edges have the inertia of their cross sections only. The masses of the nodes already
         have the inertia of the mass along the edges (ROD-37).
         """
         lengths = np.asarray(self.rest_lengths)
         m = self.mass * lengths / lengths.sum()
-        nodes = np.zeros(len(lengths) + 1)
-        nodes[:-1] += 0.5 * m
-        nodes[1:] += 0.5 * m
+        nodes = np.zeros(self.sizes[0])
+        for ends in self.ends.T:
+            nodes[ends] += 0.5 * m
         with np.errstate(all="ignore"):  # the world raises if a value is not finite
             round_ = np.full(2, np.float64(self.radius) ** 2 / 4)
             about = round_ if self.gyration is None else np.asarray(self.gyration)

@@ -131,11 +131,12 @@ def folded(world: World, rotations: Array) -> str:
         if rod.bending == "tangent":
             continue
         R = rotations[world.frames(rod)]
+        R = np.concatenate([R, R[: rod.closed]])
         between = np.swapaxes(R[:-1], -1, -2) @ R[1:]
         cosines = 0.5 * (np.trace(between, axis1=-2, axis2=-1) - 1)
         if cosines.min(initial=1) < 0:
-            node = int(np.argmin(cosines)) + 1
-            angle = np.degrees(np.arccos(np.clip(cosines[node - 1], -1, 1)))
+            node = (int(np.argmin(cosines)) + 1) % rod.sizes[0]
+            angle = np.degrees(np.arccos(np.clip(cosines.min(), -1, 1)))
             return (
                 f". Rod {number} is bent by {angle:.0f} degrees at node {node}; above 90 degrees, "
                 "its bending energy softens: use shorter edges or bending='tangent'"
@@ -162,7 +163,7 @@ def check_state(world: World, state: State) -> State:
             f"angular_velocities must be below half a turn per step, got {fastest:.3g} rad"
         )
     for rod in world.rods:
-        lengths = np.linalg.norm(np.diff(x[world.points(rod)], axis=0), axis=1)
+        lengths = np.linalg.norm(rod.along(x[world.points(rod)]), axis=1)
         if not lengths.min() > 0:
             raise ArgumentError(f"edge {int(np.argmin(lengths))} of a rod has length zero")
     for number, cable in enumerate(world.cables):

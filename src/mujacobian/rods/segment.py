@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mujacobian._arguments import Array
 from mujacobian.errors import ArgumentError
 from mujacobian.rods.description import instance, instances
 from mujacobian.rods.point import Point
@@ -45,7 +44,7 @@ class Segment:
             raise ArgumentError("start and end must be points of one rod or body")
         if len(first.points) != 1 or len(second.points) != 1 or first.frame != second.frame:
             raise ArgumentError("start and end must be nodes of a rod or points of a body")
-        if first.frame is None and nodes[1] != nodes[0] + 1:
+        if first.frame is None and nodes[1] != (nodes[0] + 1) % first.owner.sizes[0]:
             raise ArgumentError(f"start and end must be the nodes of an edge, got nodes {nodes}")
 
     @property
@@ -58,11 +57,15 @@ class Segment:
         """The index of the frame that the segment rotates with, among those of its owner."""
         return self.start.points[0] if self.start.frame is None else self.start.frame
 
-    def span(self) -> Array:
-        """Return the distances of both ends along a rod at rest, m; zero for a body."""
-        lengths = getattr(self.owner, "rest_lengths", np.zeros(self.frame + 1))
-        ends: Array = np.concatenate([[0.0], np.cumsum(lengths)])[self.frame : self.frame + 2]
-        return ends
+    def span(self) -> tuple[float, float, float]:
+        """Return the distances of both ends along a rod at rest, and the length if it is closed.
+
+        They are zero for a body. An open rod has infinite length.
+        """
+        lengths = np.asarray(getattr(self.owner, "rest_lengths", np.zeros(self.frame + 1)))
+        begin, length = lengths[: self.frame].sum(), lengths.sum()
+        is_closed = getattr(self.owner, "closed", False)
+        return begin, begin + lengths[self.frame], length if is_closed else np.inf
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,9 +32,8 @@ def write_vtk(trajectory: Trajectory, path: str | os.PathLike[str]) -> None:
         raise ArgumentError(f"path must end with .pvd, got {target.name}")
     world, inner = trajectory.world, trajectory.internal()
     velocities = trajectory.velocities
-    ends = [world.points(rod).start + np.arange(rod.edges) for rod in world.rods]
-    start = np.concatenate([np.zeros(0, dtype=np.int64), *ends])
-    lines = np.stack([start, start + 1], axis=1)
+    ends = [world.points(rod).start + rod.ends for rod in world.rods]
+    lines = np.concatenate([np.zeros((0, 2), dtype=np.int64), *ends])
     bodies = np.arange(world.n_points - len(world.bodies), world.n_points, dtype=np.int64)
     radii = np.concatenate(
         [np.zeros(len(bodies)), *(np.full(r.edges, r.radius) for r in world.rods)]
