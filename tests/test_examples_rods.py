@@ -2,7 +2,15 @@
 
 import numpy as np
 
-from examples import rods_die, rods_endoscope, rods_letters, rods_perversion, rods_racket, rods_tip
+from examples import (
+    rods_chain,
+    rods_die,
+    rods_endoscope,
+    rods_letters,
+    rods_perversion,
+    rods_racket,
+    rods_tip,
+)
 
 
 def test_racket(tmp_path):
@@ -25,6 +33,16 @@ def test_endoscope(tmp_path):
     depth, aside = rods_endoscope.main(steps=600, edges=60, folder=tmp_path)
     assert depth > 1
     assert aside < rods_endoscope.BORE - rods_endoscope.RADIUS + 0.05
+
+
+def test_chain(tmp_path):
+    """Every step of a chain of twenty rings converges, and no ring leaves its neighbor."""
+    trajectory = rods_chain.main(folder=tmp_path)
+    assert trajectory.report.iterations.max() < 20
+    apart = np.linalg.norm(np.diff(trajectory.positions, axis=1), axis=2)
+    assert apart.max() < 2 * (rods_chain.STRAIGHT + rods_chain.BEND - rods_chain.WIRE) + 1e-3
+    assert apart.min() > 0.05
+    assert np.ptp(trajectory.positions[:, -1, 0]) > 0.05  # it swings
 
 
 def test_die(tmp_path):

@@ -26,7 +26,7 @@ def test_a_straight_wire_bent_to_a_ring_has_its_energy():
 
 
 def test_the_closing_edge_and_bend_resist():
-    """A ring in its rest shape does not move, and all nodes feel the same pull."""
+    """A ring in its rest shape does not move, and all edges are stretched by the same pull."""
     ring = rods.Rod(CIRCLE, **GIVEN, closed=True)
     world = rods.World(timestep=0.01, gravity=(0, 0, 0), rods=[ring])
     still = rods.rollout(world, steps=3)

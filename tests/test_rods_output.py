@@ -1,12 +1,14 @@
 """Strains and forces of trajectories, and their files."""
 
+import sys
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
+from examples.rods_chain import world as chain
 from mujacobian import rods
-from mujacobian.errors import ArgumentError, ArgumentTypeError
+from mujacobian.errors import ArgumentError, ArgumentTypeError, MissingPackageError
 from tests.scenes.rods_cases import everything, inputs
 
 
@@ -103,3 +105,22 @@ def test_vtk(tmp_path):
     assert numbers("Lines/DataArray[@Name='offsets']").tolist() == [2, 4, 6, 8, 10]
     with pytest.raises(ArgumentError, match=r"must end with \.pvd"):
         rods.write_vtk(trajectory, tmp_path / "scene.vtk")
+
+
+def test_animation(tmp_path):
+    trajectory = rods.rollout(chain(3), steps=4)
+    made = rods.animate(trajectory, every=2, speed=0.5)
+    made.save(tmp_path / "chain.gif")
+    assert (tmp_path / "chain.gif").stat().st_size > 1000
+    lines = made._fig.axes[0].lines  # after the last frame
+    assert len(lines) == 72
+    x = np.array(lines[-1].get_data_3d()).T
+    segment = trajectory.world.contacts[0].segments[-1]
+    state = trajectory.positions[-1], trajectory.rotations[-1]
+    assert (x[0] == trajectory.world.place(segment.start, *state)).all()
+
+
+def test_animation_without_matplotlib(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(MissingPackageError, match=r"mujacobian\[plot\]"):
+        rods.animate(rods.rollout(chain(2), steps=1))

@@ -1,6 +1,7 @@
 """Simulate rigid bodies and Cosserat rods by incremental potentials, with exact gradients."""
 
 from mujacobian._rotation import exp
+from mujacobian.rods.animation import animate
 from mujacobian.rods.attachment import Attachment, Cable, Weld
 from mujacobian.rods.body import RigidBody
 from mujacobian.rods.contact import Contact
@@ -54,6 +55,7 @@ __all__ = [
     "Union",
     "Weld",
     "World",
+    "animate",
     "darboux",
     "equilibrium",
     "exp",
