@@ -34,15 +34,18 @@ PortalShares portal_shares(const PortalFeature& f) {
   return {1 - t.share[0] - t.share[1] - t.share[2], {t.share[0], t.share[1], t.share[2]}};
 }
 
-ContactPoint rederive(const PortalFeature& f, Vec3 towards) {
-  ContactPoint at = rederive(f.facet, towards);
+Vec3 portal_position(const PortalFeature& f) {
   const PortalShares share = portal_shares(f);
-  at.position = share.center * (f.center[0] + f.center[1]);
+  Vec3 twice = share.center * (f.center[0] + f.center[1]);
   for (int k = 0; k < 3; k++) {
-    at.position += share.pair[k] * (f.facet.point[0][k] + f.facet.point[1][k]);
+    twice += share.pair[k] * (f.facet.point[0][k] + f.facet.point[1][k]);
   }
-  at.position = 0.5 * at.position;
-  return at;
+  return 0.5 * twice;
+}
+
+ContactPoint rederive(const PortalFeature& f, Vec3 towards) {
+  const ContactPoint nearest = rederive(f.facet, towards);
+  return {nearest.distance, portal_position(f), nearest.normal};
 }
 
 double slack(const PortalFeature&, Vec3) { return 0; }
@@ -80,6 +83,9 @@ PortalFeatureT<S> moved(const PortalFeature& f, const ContactPoint& at, const Mo
   PortalFeatureT<S> result{moved(f.facet, at, motion, source), {}};
   for (int s = 0; s < 2; s++) {
     result.center[s] = moved_point(motion[s], at.position, f.center[s]);
+    for (int k = f.facet.size; k < 3; k++) {
+      result.facet.point[s][k] = moved_point(motion[s], at.position, f.facet.point[s][k]);
+    }
   }
   return result;
 }

@@ -1,6 +1,7 @@
 // Feature: a facet of three pairs of vertices, which the ray from the difference of the centers
-// through the origin leaves: the last portal of MuJoCo's legacy collider. The facet determines the
-// distance and the normal, and the ray determines the position.                         (CON-48)
+// through the origin leaves: the last portal of MuJoCo's legacy collider. The point of the facet
+// nearest to the origin determines the distance and the normal, and the ray determines the
+// position.                                                                             (CON-48)
 #pragma once
 
 #include "contact/simplex_feature.h"
@@ -9,7 +10,7 @@ namespace mujacobian {
 
 template <class S>
 struct PortalFeatureT {
-  SimplexFeatureT<S> facet{};  // three pairs
+  SimplexFeatureT<S> facet{};  // three pairs; the nearest point is between the first ones
   Vec3T<S> center[2]{};        // of the geoms
 };
 using PortalFeature = PortalFeatureT<double>;
@@ -17,7 +18,11 @@ using PortalFeature = PortalFeatureT<double>;
 // The portal as constants of type S.
 template <class S>
 PortalFeatureT<S> constant(const PortalFeature& f) {
-  return {constant<S>(f.facet), {f.center[0], f.center[1]}};
+  PortalFeatureT<S> result{constant<S>(f.facet), {f.center[0], f.center[1]}};
+  for (int k = f.facet.size; k < 3; k++) {
+    for (int s = 0; s < 2; s++) result.facet.point[s][k] = f.facet.point[s][k];
+  }
+  return result;
 }
 
 // The coordinates of the origin in the tetrahedron of the center and the pairs.         (CON-48)
@@ -25,6 +30,9 @@ struct PortalShares {
   double center, pair[3];
 };
 PortalShares portal_shares(const PortalFeature& f);
+
+// The position of the contact.
+Vec3 portal_position(const PortalFeature& f);
 
 ContactPoint rederive(const PortalFeature& f, Vec3 normal);
 double slack(const PortalFeature& f, Vec3 normal);

@@ -67,7 +67,7 @@ FEATURES = """
   contact/convex_pair.cc:24 contact/curved_pair.cc:11 contact/face_feature.cc:4 contact/geom.cc:3
   contact/height_field_pair.cc:9 contact/identification.cc:11 contact/pair_table.cc:1
   contact/parallel_features.cc:3 contact/perturbed_manifold.cc:2 contact/plane_pair.cc:2
-  contact/polytope.cc:24 contact/polytope.h:3 contact/portal_pair.cc:8 contact/prism.cc:4
+  contact/polytope.cc:24 contact/polytope.h:3 contact/portal_pair.cc:14 contact/prism.cc:4
   contact/round_mesh_pair.cc:6
   contact/segment_direction.cc:40 contact/segment_on_face.cc:2 contact/segment_point.cc:1
   contact/simplex_feature.cc:1 contact/sphere_pair.cc:6 contact/standing_cylinder.cc:6
