@@ -76,6 +76,14 @@ def refuse_single_precision(name: str, values: object) -> None:
         )
 
 
+def number(name: str, value: float) -> float:
+    """Return `value` as one finite number."""
+    array = numbers(name, value)
+    if array.ndim:
+        raise ArgumentError(f"{name} must be one number, got an array of shape {array.shape}")
+    return float(array)
+
+
 def shaped(name: str, values: ArrayLike, shape: Sequence[int], *, finite: bool = True) -> Array:
     """Return `values` as an array of numbers of this shape."""
     array = numbers(name, values, finite=finite)

@@ -24,11 +24,17 @@ FACTOR, FACTOR_OF_GAPS = 1e-2, 1e-6
 
 @dataclass
 class Attempt:
-    """A way to begin a plan: its iterations, and the trajectory as far as it has been improved."""
+    """A way to begin a plan: its iterations, and the trajectory as far as it has been improved.
+
+    `number` is that of `Iteration.attempt`. `failure` is the error of the simulation of the initial
+    controls, if it diverges, so that this attempt is the only one.
+    """
 
     descent: Descent
     progress: Progress
+    number: int = 0
     trial: int = TRIAL
+    failure: DivergedError | None = None
 
     def run(self, iterations: int) -> None:
         """Continue with a number of iterations, unless there is nothing left to improve."""
@@ -47,13 +53,28 @@ def make_attempts(
     if states is not None:
         return [_attempt(passes, settings, _shoot(passes, first, states))]
     passes.keeps = settings.hessian == "exact"
-    attempts = [begin_attempt(passes, settings, Iterate(*passes.follow(first, -1, np.inf)))]
+    try:
+        simulated = Iterate(*passes.follow(first, -1, np.inf))
+    except DivergedError as failure:
+        # single steps from the initial state may be finite nevertheless
+        attempts = _hold(passes, settings, first)
+        if not attempts:
+            raise
+        attempts[0].failure = failure
+        return attempts
+    attempts = [begin_attempt(passes, settings, simulated)]
     if settings.derivatives == "analytic" and iterations > FEW:
-        held = np.tile(first.states[:1], (passes.horizon, 1))
-        with suppress(DivergedError):
-            shot = _shoot(passes, first, held)
-            attempts.append(_attempt(passes, settings, shot, FACTOR_OF_GAPS))
+        attempts += _hold(passes, settings, first)
     return attempts
+
+
+def _hold(passes: Passes, settings: Settings, first: Policy) -> list[Attempt]:
+    """Return the attempt from the initial state at all knots, none if a step diverges."""
+    held = np.tile(first.states[:1], (passes.horizon, 1))
+    with suppress(DivergedError):
+        shot = _shoot(passes, first, held)
+        return [_attempt(passes, settings, shot, FACTOR_OF_GAPS, number=1)]
+    return []
 
 
 def _shoot(passes: Passes, policy: Policy, states: Array) -> Iterate:
@@ -72,9 +93,15 @@ def begin_attempt(passes: Passes, settings: Settings, simulated: Iterate) -> Att
 
 
 def _attempt(
-    passes: Passes, settings: Settings, first: Iterate, factor: float = 1.0, *, is_new: bool = True
+    passes: Passes,
+    settings: Settings,
+    first: Iterate,
+    factor: float = 1.0,
+    *,
+    is_new: bool = True,
+    number: int = 0,
 ) -> Attempt:
     """Return the iterations from a trajectory with the regularization times a factor."""
     gains = np.zeros((passes.horizon - 1, passes.model.nu, passes.cost.nx))
     descent = Descent(passes, replace(settings, mu=factor * settings.mu))
-    return Attempt(descent, Progress(first, gains, is_new))
+    return Attempt(descent, Progress(first, gains, is_new), number)

@@ -21,12 +21,12 @@ from mujacobian._differenced import require_fallback
 from mujacobian._linearization import Linearization
 from mujacobian._manifold import tangent_size
 from mujacobian._parameters import Parameters
-from mujacobian._rollout import first_states
 from mujacobian._summary import describe
 from mujacobian._threads import thread_count
 from mujacobian.control.bounds import control_bounds
 from mujacobian.control.cost import Cost
 from mujacobian.control.enforcement import resume
+from mujacobian.control.initial_state import initial_state
 from mujacobian.control.optimization import Optimization
 from mujacobian.control.passes import DivergedError, Passes
 from mujacobian.control.plan import Plan, Sensitivity
@@ -196,6 +196,7 @@ class ILQR:
         initial state at all knots, which the iterations connect (ILQ-23). They also differ in the
         initial regularization. After 20 and 40 iterations, only the better plan is continued. With
         derivatives other than "analytic", or at most 10 iterations, the first way is the only one.
+        If this simulation diverges, the second way is the only one.
 
         If contacts or limits act along this plan, a detour follows: five plans with wider contacts,
         8 iterations each, and 20 iterations with the model itself (ILQ-33). The better one of both
@@ -278,6 +279,8 @@ class ILQR:
             diverges too, the plan has smaller time steps and a shorter horizon: see
             `Plan.shortened`.
         """
+        if plan is not None:
+            _require_plan(plan, self.model)
         return self.improve_from(self.start_of(state), plan)
 
     def improve_from(self, start: Array, plan: Plan | None) -> Plan:
@@ -313,10 +316,7 @@ class ILQR:
 
     def start_of(self, state: mujoco.MjData | ArrayLike) -> Array:
         """Return the initial state of a plan as a row of mjSTATE_INTEGRATION."""
-        start = first_states(self.model, state)
-        if start.ndim != 1:
-            raise ArgumentError("a plan begins at one state, got a batch of states")
-        return start
+        return initial_state(self.model, state)
 
     def sensitivity(
         self, plan: Plan, start: Array, of: str, params: Parameters | None
@@ -429,6 +429,21 @@ def _require_cost(cost: object, model: mujoco.MjModel) -> None:
         raise ArgumentError("the cost is of another model: numbers of sensors or controls differ")
     if not model.nu:
         raise ArgumentError("the model has no actuators, so there are no controls to plan")
+
+
+def _require_plan(plan: object, model: mujoco.MjModel) -> None:
+    """Raise if this is not a plan of the model."""
+    if not isinstance(plan, Plan):
+        raise ArgumentTypeError(f"plan must be a control.Plan, got {type(plan).__name__}")
+    widths, wanted = (
+        (plan.states.shape[1], plan.controls.shape[1]),
+        (model.nq + model.nv + model.na, model.nu),
+    )
+    if widths != wanted:
+        raise ArgumentError(
+            "the plan is of another model: it has {} numbers per state and {} controls, the "
+            "planner has {} and {}".format(*widths, *wanted)
+        )
 
 
 def _descending(widths: Sequence[float]) -> Array:

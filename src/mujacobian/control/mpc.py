@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 import threading
 import time
 import warnings
@@ -17,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from mujacobian import _core
-from mujacobian._arguments import Array, count, require_data, require_model
+from mujacobian._arguments import Array, count, number, require_data, require_model
 from mujacobian._differenced import Differenced
 from mujacobian._rollout import INTEGRATION, first_states
 from mujacobian._summary import describe
@@ -253,7 +252,7 @@ class MPC:
 
 
 def _require_seconds(seconds: float) -> None:
-    if not (math.isfinite(seconds) and seconds > 0):
+    if number("seconds", seconds) <= 0:
         raise ArgumentError(f"seconds must be a positive number, got {seconds!r}")
 
 

@@ -82,14 +82,14 @@ class Optimization:
         passes.begin(start)
         attempts = make_attempts(passes, self._settings, first, states, iterations)
         initial = attempts[0].progress.iterate.cost
-        for k, attempt in enumerate(attempts):
-            attempt.progress.log = log(k)
+        for attempt in attempts:
+            attempt.progress.log = log(attempt.number)
         homotopy = Homotopy(passes, self._settings, widen, log) if widen else None
         best = enforce(passes, attempts, self._settings.tolerance, iterations, homotopy)
         self.descent, progress = best.descent, best.progress
         progress.iterate = passes.close(progress.iterate, progress.gains)
         if not progress.iterate.cost < np.inf:
-            raise DivergedError(
+            raise best.failure or DivergedError(
                 "the iterations did not connect the initial states, and the simulation diverges. "
                 "Give other initial states, or plan with a smaller timestep"
             )

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import copy
-import math
 
 import mujoco
 import numpy as np
 
-from mujacobian._arguments import require_model, require_one_of
+from mujacobian._arguments import number, require_model, require_one_of
 from mujacobian.errors import ArgumentError
 
 INTEGRATORS = {
@@ -46,7 +45,7 @@ def planning_model(
     require_model(model)
     planned = copy.copy(model)
     if timestep is not None:
-        if not 0 < timestep < 1:
+        if not 0 < number("timestep", timestep) < 1:
             raise ArgumentError(f"timestep must be between 0 and 1 s, got {timestep!r}")
         planned.opt.timestep = timestep
     if integrator is not None:
@@ -54,7 +53,7 @@ def planning_model(
         planned.opt.integrator = INTEGRATORS[integrator]
     if width is None:
         width = SPEED * planned.opt.timestep if differentiable else 0.0
-    if not (math.isfinite(width) and width >= 0):
+    if number("width", width) < 0:
         raise ArgumentError(f"width must be a length of at least 0 m, got {width!r}")
     for solimp in (planned.geom_solimp, planned.pair_solimp):
         np.maximum(solimp[:, 2], width, out=solimp[:, 2])

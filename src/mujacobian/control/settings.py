@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mujacobian._arguments import Array, require_one_of
+from mujacobian._arguments import Array, number, require_one_of
 from mujacobian.errors import ArgumentError
 
 REGULARIZATIONS = ("control", "state", "none")
@@ -43,9 +43,12 @@ class Settings:
             raise ArgumentError(
                 f'hessian="{self.hessian}" needs derivatives="analytic", got "{self.derivatives}"'
             )
+        for name in ("mu", "mu_factor", "acceptance", "tolerance", "eps"):
+            number(name, getattr(self, name))
         if not len(self.step_sizes) or (self.step_sizes <= 0).any():
             raise ArgumentError(f"step_sizes must be positive, got {self.step_sizes.tolist()}")
         if not self.eps > 0:
             raise ArgumentError(f"eps must be positive, got {self.eps!r}")
-        if not self.tolerance >= 0:
-            raise ArgumentError(f"tolerance must be at least 0, got {self.tolerance!r}")
+        for name, value in (("tolerance", self.tolerance), ("acceptance", self.acceptance)):
+            if not value >= 0:
+                raise ArgumentError(f"{name} must be at least 0, got {value!r}")

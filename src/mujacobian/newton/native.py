@@ -12,8 +12,8 @@ import newton
 import numpy as np
 
 from mujacobian import _core
+from mujacobian._state_fields import state_fields
 from mujacobian.newton import guards
-from mujacobian.newton.snapshot import state_fields
 from mujacobian.newton.worlds import Worlds
 
 # the state that a step changes

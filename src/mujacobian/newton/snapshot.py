@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mujacobian._arguments import Array
 from mujacobian._parameters.fields import KINDS
+from mujacobian._state_fields import state_fields
 from mujacobian.errors import UnsupportedFeatureError
 from mujacobian.newton import effort_limits
 from mujacobian.newton.contact_materials import ContactMaterials
@@ -29,8 +30,6 @@ from mujacobian.newton.worlds import Worlds
 INTEGRATION = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 # state that MuJoCo keeps between steps and Newton's State lacks
 _HIDDEN = ("act", "qacc_warmstart", "eq_active", "mocap_pos", "mocap_quat")
-# names of enumerators of mjtState whose field has another name
-_FIELDS = {"warmstart": "qacc_warmstart"}
 
 
 @dataclass(frozen=True)
@@ -191,17 +190,3 @@ class Snapshot:
         mujoco.mj_forward(model, data)
         self.contacts_agree = False
         warn_of_difference(warp, data, world, number)
-
-
-def state_fields(model: mujoco.MjModel) -> list[tuple[str, slice]]:
-    """Return the fields of mjSTATE_INTEGRATION and their columns, in sequence."""
-    found, first = [], 0
-    for kind in mujoco.mjtState.__members__.values():
-        bit = int(kind)
-        if kind.name.startswith("mjSTATE_") and bit & INTEGRATION and bit.bit_count() == 1:
-            name = kind.name.removeprefix("mjSTATE_").lower()
-            last = first + mujoco.mj_stateSize(model, bit)
-            found.append((_FIELDS.get(name, name), slice(first, last)))
-            first = last
-    assert first == mujoco.mj_stateSize(model, INTEGRATION)
-    return found
