@@ -67,7 +67,7 @@ def test_first_and_second_derivatives_by_sensors_and_controls(name, norm):
     assert slope[6:].any()
     # the Gauss-Newton Hessian plus the curvature of the functions is the second derivative
     arguments = y[None, :6], y[None, 6:], cost.offsets(np.zeros(1))
-    curvature = cost.curve_rows(*arguments, np.array([[0.7]]))[0]
+    curvature = cost.curve_rows(*arguments, cost.core_weights(np.array([[0.7]])))[0]
     expected = differences(gradient, y)
     assert np.allclose(hessian + curvature, expected, atol=CURVATURE * abs(expected).max())
     assert abs(curvature).max() > 1e-3

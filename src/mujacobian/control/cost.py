@@ -216,12 +216,12 @@ class Cost:
         return values[:, : self.own_count], gradients[:, : self.own_count]
 
     def curve_rows(
-        self, sensordata: Array, controls: Array, offsets: Array, weights: Array
+        self, sensordata: Array, controls: Array, offsets: Array, core_weights: Array
     ) -> Array:
         """Return the second derivatives due to functions of rows (ILQ-21).
 
         They are those of the weighted sum by sensors and controls, `(n, ns + nu, ns + nu)`, at
-        constant derivatives of the norms by their rows. `weights` is `(n, terms)`.
+        constant derivatives of the norms by their rows. `core_weights` are those of `core_weights`.
         """
         width = self.ns + self.nu
         hessian = np.zeros((len(offsets), width, width))
@@ -229,7 +229,7 @@ class Cost:
             sensordata=sensordata,
             controls=controls,
             offsets=offsets,
-            weights=self.core_weights(weights),
+            weights=core_weights,
             hessian=hessian,
         )
         return hessian
@@ -389,6 +389,8 @@ class Cost:
                 compressed.add(each.owner, sign * each.rows)
                 terms.append((first, len(each.rows), "excess", curvature, 0.0))
                 first += len(each.rows)
+        read = [compressed.reads(each.rows) for each in self.constraints]
+        self.constraint_reads = np.array(read, dtype=bool).reshape(-1, self.ns)
         self._core_arguments = {
             "ns": self.ns,
             "nu": self.nu,

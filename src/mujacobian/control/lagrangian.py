@@ -132,6 +132,11 @@ class Lagrangian:
             penalties * outside, self._largest(violation), self._largest(abs(outside - self._shift))
         )
 
+    def rates(self, residuals: Residuals) -> Array:
+        """Return the derivatives of the augmented Lagrangian by the rows, `(T, k)`."""
+        rates: Array = self._factors[:, self._owner] * residuals.multipliers / len(self.times)
+        return rates
+
     def active(self, residuals: Residuals) -> NDArray[np.bool_]:
         """Return which rows are at their bounds, `(T, k)`: equalities and rows with multipliers."""
         active: NDArray[np.bool_] = (residuals.multipliers != 0) | (self._lower == self._upper)

@@ -14,6 +14,7 @@ from mujacobian._parameters import Parameters
 from mujacobian._product import bind
 from mujacobian._rollout import INTEGRATION
 from mujacobian._threads import borrowed
+from mujacobian.control.constraint_rows import differentiate_constraints
 from mujacobian.control.cost import Cost
 from mujacobian.control.norm import expand_norm
 from mujacobian.control.passes import Passes
@@ -37,19 +38,26 @@ class ParameterChanges:
 
 
 def read_sensors(cost: Cost) -> NDArray[np.bool_]:
-    """Return which sensors terms with a weight read, `(ns,)`."""
+    """Return which sensors constraints and terms with a weight read, `(ns,)`."""
     read: NDArray[np.bool_] = cost.reads[cost.weights != 0].any(axis=0)
-    return read
+    return read | cost.constraint_reads.any(axis=0)
 
 
 def sensor_slopes(passes: Passes, knots: Knots) -> Array:
-    """Return the derivatives of the cost of each knot with respect to the sensors, `(T, ns)`."""
+    """Return the derivatives of the cost of each knot with respect to the sensors, `(T, ns)`.
+
+    With constraints, it is the augmented Lagrangian (ILQ-27).
+    """
     cost = passes.cost
     values, gradients = cost.differentiate_rows(knots.sensors, knots.controls, passes.offsets)
     out = np.zeros((len(values), cost.ns))
     for k, rows in cost.own_rows():
         slopes = passes.weights[:, k, None] * expand_norm(cost.terms[k].norm, values[:, rows])[1]
         out += np.einsum("tk,tks->ts", slopes, gradients[:, rows, : cost.ns])
+    if passes.lagrangian is not None:
+        rates = passes.lagrangian.rates(passes.residuals(knots))
+        slopes = differentiate_constraints(cost, knots.sensors, knots.controls)
+        out += np.einsum("tk,tks->ts", rates, np.where(rates[:, :, None], slopes, 0)[:, :, : cost.ns])
     return out
 
 

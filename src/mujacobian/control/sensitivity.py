@@ -35,10 +35,12 @@ class ActiveRows:
 
     Attributes:
       gradients: `(T, k, nz)`, derivatives of the rows by states and controls; 0 if not active.
+      slopes: `(T, k, ns)`, derivatives of the rows by sensors; 0 if not active.
       weights: `(T, k)`, penalties of the rows.
     """
 
     gradients: Array
+    slopes: Array
     weights: Array
 
     def changes(self, states: Array, controls: Array) -> Array:
@@ -78,7 +80,11 @@ class Optimum:
     active: ActiveRows | None = None
 
     def solve(
-        self, start: Array, gradient: Array, steps_change: Array | None = None
+        self,
+        start: Array,
+        gradient: Array,
+        steps_change: Array | None = None,
+        sensors_change: Array | None = None,
     ) -> tuple[Array, Array, Array]:
         """Return the derivatives of states and controls, and of the value by the initial state.
 
@@ -88,12 +94,15 @@ class Optimum:
           start: `(nx, k)`, derivatives of the initial state.
           gradient: `(T, nz, k)`, derivatives of the gradient of the cost at fixed z.
           steps_change: `(T, nx, k)`, derivatives of the next states at fixed z; None: zero.
+          sensors_change: `(T, ns, k)`, derivatives of the sensors at fixed z; None: zero.
         """
         made = self._solve(start, gradient, steps_change)
         if self.active is None:
             return made
+        # the changes of active rows vanish (ILQ-32), (ILQ-34)
+        at_fixed = 0.0 if sensors_change is None else self.active.slopes @ sensors_change
         for _ in range(ROUNDS):
-            moved = self.active.changes(*made[:2])
+            moved = self.active.changes(*made[:2]) + at_fixed
             if abs(moved).max() <= HELD * self.active.size(*made[:2]):
                 return made
             gradient = gradient + self.active.pull(moved)
@@ -184,11 +193,6 @@ def differentiate_plan(
     if params is not None:
         bind(params, passes.model)
     optimum, knots = find_optimum(passes, policy)
-    if params is not None and optimum.active is not None:
-        raise MujacobianError(
-            'a plan with active constraints has no sensitivity of="params": use finite changes of '
-            "the parameters, or terms of the cost instead of constraints"
-        )
     if params is not None:
         return _by_parameters(passes, optimum, knots, params)
     start, gradient, names = _quantities(passes, knots, of)
@@ -211,11 +215,11 @@ def _by_parameters(
     by_rows = -target_gradients(passes, knots)
     arguments = knots.sensors, knots.controls, passes.offsets
     slopes = cost.differentiate_rows(*arguments)[1][:, :, : cost.ns]
-    curvature = cost.curve_rows(*arguments, passes.weights)[:, :, : cost.ns]
+    curvature = cost.curve_rows(*arguments, passes.core_weights)[:, :, : cost.ns]
     gradient = changes.gradient + by_rows @ (slopes @ changes.sensors)
     gradient += sensed_and_driven(passes).transpose(0, 2, 1) @ (curvature @ changes.sensors)
     start = np.zeros((cost.nx, len(params)))
-    states, controls, _ = optimum.solve(start, gradient, changes.steps)
+    states, controls, _ = optimum.solve(start, gradient, changes.steps, changes.sensors)
     return Sensitivity(states, controls, params.names)
 
 
@@ -259,8 +263,9 @@ def find_active(passes: Passes, knots: Knots) -> ActiveRows | None:
     if not is_active.any():
         return None
     slopes = differentiate_constraints(passes.cost, knots.sensors, knots.controls)
-    gradients = np.where(is_active[:, :, None], slopes @ sensed_and_driven(passes), 0.0)
-    return ActiveRows(gradients, STIFFNESS * passes.lagrangian.row_weights)
+    slopes = np.where(is_active[:, :, None], slopes, 0.0)
+    gradients, by_sensors = slopes @ sensed_and_driven(passes), slopes[:, :, : passes.cost.ns]
+    return ActiveRows(gradients, by_sensors, STIFFNESS * passes.lagrangian.row_weights)
 
 
 def _held(controls: Array, slope: Array, lower: Array, upper: Array) -> NDArray[np.bool_]:
