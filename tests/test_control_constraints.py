@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import mujacobian
+from benchmarks import planners
 from mujacobian import _core, control, optimize
 from mujacobian.control import tasks
 from mujacobian.control.lagrangian import FARTHEST, GROWTH, Lagrangian
@@ -541,6 +542,18 @@ def test_an_arm_reaches_around_an_obstacle_with_a_margin_of_a_millimeter():
     assert plan.sensordata[:, places].min() == pytest.approx(1e-3, abs=VIOLATION)
     tip = plan.sensordata[-1, model.sensor("tip").adr[0] :][:3]
     assert np.linalg.norm(tip - model.site("target").pos) < 0.01
+
+
+def test_an_equality_through_contacts_is_not_given_up():
+    """Line searches fail at contacts, and the constraint of the hopper holds nevertheless."""
+    problem = planners.hopper()
+    place = control.sensor(problem.model, "position")[0]
+    arrive = control.Constraint("arrive", place, lower=0.6, upper=0.6, knots="last")
+    cost = control.Cost(problem.model, problem.cost.terms, [arrive])
+    planner = control.ILQR(problem.model, cost, problem.horizon)
+    plan = planner.solve(problem.data, controls=planners.random_controls(problem, 1))
+    assert not plan.status.startswith("infeasible")
+    assert plan.violations["arrive"] < 2 * VIOLATION
 
 
 BOX = """

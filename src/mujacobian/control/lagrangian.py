@@ -17,7 +17,8 @@ FARTHEST = 1e6  # tolerances: largest ratio of multiplier and penalty
 # iterations of the round have converged, and if they have not
 ENOUGH, ENOUGH_UNCONVERGED = 0.25, 0.9
 GROWTH = 4.0  # of a penalty
-LARGEST_GROWTH = 1e8  # of a penalty, in all rounds together
+LARGEST_GROWTH = 1e5  # of a penalty, in all rounds together
+PATIENCE = 20  # rounds of too little progress with the largest penalty, before a plan is given up
 
 
 class Residuals(NamedTuple):
@@ -51,6 +52,7 @@ class Lagrangian:
         self.penalties = np.zeros(len(cost.constraints))
         self.tolerances = np.array([each.tolerance for each in cost.constraints])
         self._first_penalties = self.penalties
+        self._stuck = np.zeros(len(cost.constraints), dtype=int)  # rounds without progress
         self._factors = np.stack([each.factors(times) for each in cost.constraints], axis=1)
         bounds = [each.bounds(times) for each in cost.constraints]
         self._lower = np.concatenate([lower for lower, _ in bounds], axis=1)
@@ -150,17 +152,21 @@ class Lagrangian:
     def raise_penalties(self, before: Array, now: Array, *, has_converged: bool) -> None:
         """Increase the penalties of constraints whose residuals have not decreased enough.
 
+        Penalties have an upper limit: beyond it, they only make the problem worse conditioned.
+
         `before` and `now` are residuals, `(constraints,)`, and `has_converged` says whether the
         iterations in between have converged.
         """
         enough = ENOUGH if has_converged else ENOUGH_UNCONVERGED
         slow = (now > self.tolerances) & (now > enough * before)
-        self.penalties = np.where(slow, GROWTH * self.penalties, self.penalties)
+        largest = LARGEST_GROWTH * self._first_penalties
+        self._stuck = np.where(slow & (self.penalties >= largest), self._stuck + 1, 0)
+        raised = np.minimum(GROWTH * self.penalties, largest)
+        self.penalties = np.where(slow, raised, self.penalties)
 
     def hopeless(self, violations: Array) -> str:
         """Return the constraint that the largest penalty does not enforce, or nothing."""
-        largest = self.penalties >= LARGEST_GROWTH * self._first_penalties
-        for k in np.flatnonzero(largest & (violations > self.tolerances)):
+        for k in np.flatnonzero((self._stuck >= PATIENCE) & (violations > self.tolerances)):
             return f"{self.cost.constraints[k].owner} is violated by {violations[k]:.3g}"
         return ""
 
