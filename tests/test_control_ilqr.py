@@ -515,9 +515,16 @@ def test_invalid_arguments_raise():
         control.ILQR(model, cost.terms, 10)
     with pytest.raises(ValueError, match="step_sizes must be finite"):
         control.ILQR(model, cost, 10, step_sizes=(np.nan,))
-    for name in ("eps", "tolerance"):
-        with pytest.raises(ValueError, match=f"{name} must be"):
-            control.ILQR(model, cost, 10, **{name: -1.0})
+    for name in ("eps", "tolerance", "acceptance"):
+        for wrong in (-1.0, np.nan):
+            with pytest.raises(ValueError, match=f"{name} must be"):
+                control.ILQR(model, cost, 10, **{name: wrong})
+    with pytest.raises(TypeError, match="mu must be an array of numbers"):
+        control.ILQR(model, cost, 10, mu="large")
+    with pytest.raises(TypeError, match="timestep must be an array of numbers"):
+        control.planning_model(model, timestep="short")
+    with pytest.raises(ValueError, match=r"width must be one number, got an array of shape \(2,\)"):
+        control.planning_model(model, width=[0.1, 0.2])
     with pytest.raises(ValueError, match="lower must be 2 numbers"):
         control.ILQR(model, cost, 10, lower=[0])
     with pytest.raises(ValueError, match="the cost is of another model"):
@@ -527,6 +534,17 @@ def test_invalid_arguments_raise():
     planner = control.ILQR(model, cost, 10)
     with pytest.raises(ValueError, match="at one state"):
         planner.solve(np.zeros((2, 6)))
+    data = mujoco.MjData(model)
+    data.qvel[1] = np.nan
+    for plan_from in (planner.solve, planner.improve):
+        with pytest.raises(ValueError, match=r"state must be finite, but qvel\[1\] is nan"):
+            plan_from(data)
+    with pytest.raises(TypeError, match=r"plan must be a control\.Plan, got float"):
+        planner.improve(STATE, 1.0)
+    other = slides(2, 1)
+    foreign = control.ILQR(other, quadratic_cost(other), 10).solve(np.zeros(4))
+    with pytest.raises(ValueError, match="the plan is of another model: it has 4 numbers per st"):
+        planner.improve(STATE, foreign)
     with pytest.raises(ValueError, match=r"controls must have shape \(9, 2\)"):
         planner.solve(STATE, controls=np.zeros((10, 2)))
     with pytest.raises(ValueError, match="iterations"):

@@ -12,7 +12,7 @@ from mujacobian._arguments import Array
 from mujacobian.control.tasks.readings import readings
 from mujacobian.control.tasks.task import Outcome, Task, load_spec
 
-BEHIND = 0.07  # distance of the tool from the center of the box that it pushes, m
+BEHIND = 0.065  # distance of the tool from the center of the box, m: 5 mm into its side
 NEAR = 0.02  # distance to the goal at which the place of the tool begins to matter less, m
 TINY = 0.005  # distance to the goal at which the direction of pushing is not defined any more, m
 HEIGHT = 0.06  # of the tip of the tool, m
@@ -25,10 +25,13 @@ def build() -> Task:
     rows = control.residuals(spec)
     tip, box = rows.position("tip"), rows.position("box", kind="body")
     tool_axis, box_up = rows.axis("tip", "z"), rows.axis("box", "z", kind="body")
-    speeds, torques = rows.joint_velocities(), rows.joint_torques()
+    speeds, angles = rows.joint_velocities(), rows.joint_positions()
     box_velocity = rows.velocity("box", kind="body")
     model = spec.compile()
     planned = control.planning_model(model, timestep=0.01)
+    # the torques of the servos without their limits, so that commands beyond the limits cost more
+    kp, kv = model.actuator_gainprm[0, 0], -model.actuator_biasprm[0, 2]
+    torques = kp * (rows.controls() - angles) - kv * speeds
     goal = model.site("goal").pos[:2]
     away = box[:2] - goal
     square = np.ones(2) @ np.square(away)
