@@ -381,7 +381,8 @@ class _MeanCost:
             # rows that are off have a NaN residual
             self.terms.append((weight, matrix, np.nan_to_num(r), curvatures, bends))
         self.gradient = self._parts(slope)
-        self.curvature = cost.curve_rows(*arguments, cost.core_weights(weights))  # of functions of rows
+        # of functions of rows
+        self.curvature = cost.curve_rows(*arguments, cost.core_weights(weights))
 
     def product(self, moved: Parts) -> Parts:
         change = np.hstack([moved.sensors, moved.controls])  # type: ignore[list-item]

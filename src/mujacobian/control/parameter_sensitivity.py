@@ -56,8 +56,8 @@ def sensor_slopes(passes: Passes, knots: Knots) -> Array:
         out += np.einsum("tk,tks->ts", slopes, gradients[:, rows, : cost.ns])
     if passes.lagrangian is not None:
         rates = passes.lagrangian.rates(passes.residuals(knots))
-        slopes = differentiate_constraints(cost, knots.sensors, knots.controls)
-        out += np.einsum("tk,tks->ts", rates, np.where(rates[:, :, None], slopes, 0)[:, :, : cost.ns])
+        by_sensors = differentiate_constraints(cost, knots.sensors, knots.controls)[:, :, : cost.ns]
+        out += np.einsum("tk,tks->ts", rates, np.where(rates[:, :, None], by_sensors, 0.0))
     return out
 
 
