@@ -262,6 +262,8 @@ def test_wrong_names_and_arguments_raise():
         residuals.distance("cub", "floor", 1.0)
     with pytest.raises(ValueError, match="cutoff must be a positive number"):
         residuals.distance("cube", "floor", 0.0)
+    with pytest.raises(ValueError, match='"cube" has no distance to itself'):
+        residuals.distance("cube", "cube", 1.0)
     with pytest.raises(ValueError, match="clearance must be a positive number"):
         residuals.foot_slip("tip", -1.0)
     with pytest.raises(ValueError, match='axis must be "x", "y" or "z"'):

@@ -173,6 +173,8 @@ def test_invalid_arguments_raise():
     planner = control.ILQR(model, cost, 10)
     with pytest.raises(ValueError, match="other elements"):
         control.MPC(slides(), planner)
+    with pytest.raises(TypeError, match=r"planner must be a control\.ILQR, got Cost"):
+        control.MPC(model, cost)
     with pytest.raises(ValueError, match="data was made from another model"):
         control.MPC(model, planner).run(mujoco.MjData(slides()), 1.0)
     with pytest.raises(TypeError, match=r"data must be a mujoco\.MjData, got MjModel"):

@@ -266,6 +266,8 @@ def test_contact_schedule():
     ("change", "match"),
     [
         ({"offsets": ()}, "at least one foot"),
+        ({"offsets": (0.0, np.nan)}, r"offsets must be finite, but offsets\[1\] is nan"),
+        ({"start": np.inf}, "start must be finite"),
         ({"duty": 1.0}, "duty must be between 0 and 1, got 1.0"),
         ({"cadence": 0.0}, "cadence must be positive, got 0.0"),
         ({"amplitude": -0.1}, "amplitude must be positive"),

@@ -155,6 +155,8 @@ class Residuals:
         if not (np.isfinite(cutoff) and cutoff > 0):
             raise ArgumentError(f"cutoff must be a positive number, got {cutoff!r}")
         pair = self._solid(first, kind), self._solid(second, kind)
+        if pair[0] == pair[1]:
+            raise ArgumentError(f'"{first}" has no distance to itself')
         return self._add("distance", SENSOR.mjSENS_GEOMDIST, *pair, cutoff=float(cutoff))
 
     def contact_force(self, name: str, other: str = "", *, kind: str = "") -> Rows:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mujacobian._arguments import Array, numbers
+from mujacobian._arguments import Array, number, numbers
 from mujacobian.errors import ArgumentError
 
 
@@ -45,6 +45,9 @@ class Gait:
     def __post_init__(self) -> None:
         if not len(self.offsets):
             raise ArgumentError("a gait needs the offset of at least one foot")
+        numbers("offsets", self.offsets)
+        for name in ("duty", "cadence", "amplitude", "start"):
+            number(name, getattr(self, name))
         if not 0 < self.duty < 1:
             raise ArgumentError(f"duty must be between 0 and 1, got {self.duty!r}")
         for name in ("cadence", "amplitude"):

@@ -28,7 +28,7 @@ from mujacobian.control.mpc_result import MPCResult
 from mujacobian.control.passes import DivergedError
 from mujacobian.control.plan import Plan, Timings
 from mujacobian.control.progress import Interval, RunCallback, require_callback
-from mujacobian.errors import ArgumentError
+from mujacobian.errors import ArgumentError, ArgumentTypeError
 
 Show = Callable[[], None]
 
@@ -65,6 +65,8 @@ class MPC:
         fallback: str | None = None,
     ) -> None:
         require_model(model)
+        if not isinstance(planner, ILQR):
+            raise ArgumentTypeError(f"planner must be a control.ILQR, got {type(planner).__name__}")
         planned = planner.model
         if model.signature != planned.signature:
             raise ArgumentError("the planner's model has other elements than the simulated model")
