@@ -496,6 +496,57 @@ def test_planning_models_differ_as_asked():
         control.planning_model(model, timestep=-1)
 
 
+def test_stiff_servos_reach_without_limits_of_their_forces():
+    """The servos are at their limits during most of the motion, where they have no gradient."""
+    spec = mujoco.MjSpec.from_string(
+        """
+        <mujoco>
+          <option timestep=".002" integrator="implicitfast"/>
+          <default>
+            <joint axis="0 0 1" damping="1" armature=".1"/>
+            <geom type="capsule" size=".03" mass="1" contype="0" conaffinity="0"/>
+            <position kp="4500" kv="450" forcerange="-40 40"/>
+          </default>
+          <worldbody>
+            <body><joint name="j0"/><geom fromto="0 0 0 .4 0 0"/>
+              <body pos=".4 0 0"><joint name="j1"/><geom fromto="0 0 0 .3 0 0"/>
+                <site name="tip" pos=".3 0 0"/></body></body>
+          </worldbody>
+          <actuator><position joint="j0"/><position joint="j1"/></actuator>
+        </mujoco>
+        """
+    )
+    rows, target = control.residuals(spec), np.array([0.1, 0.5, 0.0])
+    tip, speeds, forces = rows.position("tip"), rows.joint_velocities(), rows.joint_torques()
+    model = spec.compile()
+    terms = [
+        control.Term("reach", tip - target, control.L2(0.05), 5.0),
+        control.Term("still", speeds, weight=0.02),
+        control.Term("force", forces / 40, weight=0.01),
+    ]
+    cost = control.Cost(model, terms)
+
+    def reach(**options):
+        planned, data = (
+            control.planning_model(model, timestep=0.02, **options),
+            mujoco.MjData(model),
+        )
+        planner = control.ILQR(planned, cost, 40)
+        control.MPC(model, planner).run(data, 1.5, progress=False)
+        return np.linalg.norm(data.site("tip").xpos - target)
+
+    assert reach() > 0.05
+    assert reach(force_limits=False) < 0.005
+    assert model.actuator_forcelimited.all()
+    # the limits of joints and actuators are left out, and the control has an influence
+    data = mujoco.MjData(model)
+    data.ctrl[:] = 0.5
+    limited = mujacobian.linearize(model, data)
+    free = mujacobian.linearize(control.planning_model(model, force_limits=False), data)
+    assert not limited.B.any()
+    assert abs(free.B[2:]).max() > 1
+
+
 def test_invalid_arguments_raise():
     model = slides()
     cost = quadratic_cost(model)

@@ -26,6 +26,7 @@ def planning_model(
     integrator: str | None = None,
     differentiable: bool = True,
     width: float | None = None,
+    force_limits: bool = True,
 ) -> mujoco.MjModel:
     """Return a copy of the model for planning.
 
@@ -41,6 +42,11 @@ def planning_model(
         jump for a planner. By default the depth that a contact at 0.5 m/s reaches in a time
         step, or 0 if `differentiable` is False, which changes nothing. Wider contacts are
         also softer.
+      force_limits: whether the forces of actuators are limited (`forcerange` of actuators,
+        `actuatorfrcrange` of joints and tendons), as in the simulated model; by default True. At
+        such a limit, a control has no influence and thus no gradient. Stiff servos are there
+        during most motions, so that plans with them get stuck: False leaves these limits out, and
+        a term or a constraint on the forces can replace them.
     """
     require_model(model)
     planned = copy.copy(model)
@@ -65,4 +71,11 @@ def planning_model(
             planned.tendon_solimp_lim,
         ):
             solimp[:, 0] = 0
+    if not force_limits:
+        for is_limited in (
+            planned.actuator_forcelimited,
+            planned.jnt_actfrclimited,
+            planned.tendon_actfrclimited,
+        ):
+            is_limited[:] = False
     return planned
