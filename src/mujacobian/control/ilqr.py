@@ -26,6 +26,7 @@ from mujacobian._threads import thread_count
 from mujacobian.control.bounds import control_bounds
 from mujacobian.control.cost import Cost
 from mujacobian.control.enforcement import resume
+from mujacobian.control.force_limits import warn_of_force_limits
 from mujacobian.control.initial_state import initial_state
 from mujacobian.control.optimization import Optimization
 from mujacobian.control.passes import DivergedError, Passes
@@ -251,7 +252,8 @@ class ILQR:
                     plan = self._optimization.solve(start, first, None, 0, log)
                     return replace(plan, status="stopped", _planner=self)
             plan = self._optimization.solve(start, first, given, share, log, widen)
-            return replace(plan, _planner=self)
+        warn_of_force_limits(self.model, plan)
+        return replace(plan, _planner=self)
 
     def _widened(self, width: float) -> Passes:
         """Return the passes of the model with contacts that are at least so wide."""

@@ -23,6 +23,7 @@ from mujacobian._summary import describe
 from mujacobian._workers import Distribution, Workers
 from mujacobian.control.constraint_rows import step_violations
 from mujacobian.control.cost import weigh
+from mujacobian.control.force_limits import warn_of_force_limits
 from mujacobian.control.ilqr import ILQR
 from mujacobian.control.mpc_result import MPCResult
 from mujacobian.control.passes import DivergedError
@@ -151,6 +152,7 @@ class MPC:
             loop(data, plans, record, show)
         result = self._result(record, plans, time.perf_counter() - begun)
         _warn(result)
+        warn_of_force_limits(self.planner.model, result.plan)
         return result
 
     def run_batch(

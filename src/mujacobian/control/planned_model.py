@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 
 from mujacobian._arguments import number, require_model, require_one_of
+from mujacobian.control.force_limits import without_force_limits
 from mujacobian.errors import ArgumentError
 
 INTEGRATORS = {
@@ -49,7 +50,7 @@ def planning_model(
         a term or a constraint on the forces can replace them.
     """
     require_model(model)
-    planned = copy.copy(model)
+    planned = copy.copy(model) if force_limits else without_force_limits(model)
     if timestep is not None:
         if not 0 < number("timestep", timestep) < 1:
             raise ArgumentError(f"timestep must be between 0 and 1 s, got {timestep!r}")
@@ -71,11 +72,4 @@ def planning_model(
             planned.tendon_solimp_lim,
         ):
             solimp[:, 0] = 0
-    if not force_limits:
-        for is_limited in (
-            planned.actuator_forcelimited,
-            planned.jnt_actfrclimited,
-            planned.tendon_actfrclimited,
-        ):
-            is_limited[:] = False
     return planned
