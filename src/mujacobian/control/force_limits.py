@@ -26,12 +26,18 @@ def without_force_limits(model: mujoco.MjModel) -> mujoco.MjModel:
 
 
 def share_beyond_limits(model: mujoco.MjModel, plan: Plan) -> float:
-    """Return the share of the limited actuator forces of a plan that are beyond their limits."""
-    limited = np.flatnonzero(model.actuator_forcelimited)
-    if not limited.size:
+    """Return the share of the limited actuator forces of a plan that are beyond their limits.
+
+    They are the forces of actuators and those of all actuators on a joint.
+    """
+    actuators = np.flatnonzero(model.actuator_forcelimited)
+    joints = np.flatnonzero(model.jnt_actfrclimited)
+    ranges = [model.actuator_forcerange[actuators], model.jnt_actfrcrange[joints]]
+    lower, upper = np.concatenate(ranges).T
+    if not lower.size:
         return 0.0
-    free = without_force_limits(model)
-    data, (lower, upper) = mujoco.MjData(free), model.actuator_forcerange[limited].T
+    free, dofs = without_force_limits(model), model.jnt_dofadr[joints]
+    data = mujoco.MjData(free)
     beyond = 0.0
     for time, state, control in zip(plan.times, plan.states, plan.controls, strict=False):
         data.time, data.ctrl = time, control
@@ -39,7 +45,7 @@ def share_beyond_limits(model: mujoco.MjModel, plan: Plan) -> float:
         mujoco.mj_fwdPosition(free, data)
         mujoco.mj_fwdVelocity(free, data)
         mujoco.mj_fwdActuation(free, data)
-        force = data.actuator_force[limited]
+        force = np.concatenate([data.actuator_force[actuators], data.qfrc_actuator[dofs]])
         beyond += float(((force < lower) | (force > upper)).mean())
     return beyond / len(plan.controls)
 
