@@ -214,6 +214,20 @@ def test_kept_steps_give_the_same_bits_in_contact(weight):
     assert abs(joined(found)).max() > 0
 
 
+def test_steps_that_are_not_kept_follow_a_shorter_trajectory():
+    """Nothing is kept of RK4, but the memory for steps of the other trajectory is there."""
+    model = load("actuator_ball_and_free")
+    case = Case(model)
+    along = case.direction()
+    short = mujacobian.rollout(model, case.state, case.controls[:2])
+    short.hvp((along[0], None), np.ones_like(short.states))
+    model.opt.integrator = mujoco.mjtIntegrator.mjINT_RK4
+    longer = [case.rollout(checkpoint=every) for every in (None, 5)]
+    found, expected = (joined(each.hvp(along, case.d_states)) for each in longer)
+    assert found.tobytes() == expected.tobytes()
+    assert abs(found).max() > 0
+
+
 def test_products_in_threads_do_not_share_steps():
     case = Case(load("actuator_ball_and_free"))
     along = [case.direction() for _ in range(8)]

@@ -204,6 +204,7 @@ const double* nonzero(const double* x, int n) {
 
 // Returns step t if it is kept with everything that its product needs, otherwise null.
 const KeptStep* kept_step(const KeptTrajectory& kept, int t, bool forces) {
+  if (static_cast<std::size_t>(t) >= kept.steps.size()) return nullptr;
   const KeptStep& step = kept.steps[t];
   return step.is_kept() && (step.has_forces() || !forces) ? &step : nullptr;
 }

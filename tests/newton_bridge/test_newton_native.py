@@ -154,7 +154,7 @@ def test_refusals():
     control = model.control()
     with pytest.raises(UnsupportedFeatureError, match="body_qdd with several worlds"):
         solver.step(model.state(), model.state(), control, None, DT)
-    with pytest.raises(NotImplementedError, match="contacts"):
+    with pytest.raises(UnsupportedFeatureError, match="does not pass its contacts"):
         solver.update_contacts(newton.CollisionPipeline(model).contacts())
     with pytest.raises(UnsupportedFeatureError, match="enable_sleeping"):
         DifferentiableMuJoCo(model, use_mujoco_cpu=True, enable_sleeping=True)

@@ -390,7 +390,7 @@ class Cost:
                 terms.append((first, len(each.rows), "excess", curvature, 0.0))
                 first += len(each.rows)
         read = [compressed.reads(each.rows) for each in self.constraints]
-        self.constraint_reads = np.array(read, dtype=bool).reshape(-1, self.ns)
+        self.constraint_reads = np.array(read, dtype=bool).reshape(len(read), self.ns)
         self._core_arguments = {
             "ns": self.ns,
             "nu": self.nu,

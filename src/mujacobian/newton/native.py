@@ -13,6 +13,7 @@ import numpy as np
 
 from mujacobian import _core
 from mujacobian._state_fields import state_fields
+from mujacobian.errors import UnsupportedFeatureError
 from mujacobian.newton import guards
 from mujacobian.newton.worlds import Worlds
 
@@ -96,7 +97,10 @@ class NativeSolver(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
           state: state after the step.
         """
         if self._in_c:
-            raise NotImplementedError("MuJoCo C does not pass its contacts to Newton")
+            raise UnsupportedFeatureError(
+                "update_contacts with several worlds and use_mujoco_cpu=True",
+                "MuJoCo C does not pass its contacts to Newton",
+            )
         super().update_contacts(contacts, state)
 
     def _mujoco_warp_step(self) -> None:
