@@ -7,7 +7,7 @@ BOOKKEEPING = """
   adjoint/frame.cc:4 adjoint/geom.cc:1
   adjoint/inertial.cc:3 adjoint/parameter.cc:4 adjoint/product.cc:2
   adjoint/row_curvature.cc:4 adjoint/tendon_parameter.cc:1
-  adjoint/row_parameter.cc:5 adjoint/sensed.cc:2 adjoint/trajectory.cc:3 constraint/block.cc:2
+  adjoint/row_parameter.cc:5 adjoint/sensed.cc:2 adjoint/trajectory.cc:4 constraint/block.cc:2
   adjoint/manifold.cc:1 adjoint/stepper.cc:12 adjoint/worlds.cc:3 step/pool.cc:4
   constraint/contact.cc:14 constraint/equality.cc:7 constraint/noslip_derivative.cc:2
   constraint/point_equality.cc:1
