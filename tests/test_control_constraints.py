@@ -11,7 +11,13 @@ import mujacobian
 from benchmarks import planners
 from mujacobian import _core, control, optimize
 from mujacobian.control import tasks
-from mujacobian.control.lagrangian import FARTHEST, GROWTH, Lagrangian
+from mujacobian.control.lagrangian import (
+    FARTHEST,
+    GROWTH,
+    LARGEST_GROWTH,
+    PATIENCE,
+    Lagrangian,
+)
 from mujacobian.control.layer import HostPlan
 from tests.scenes.control_models import pendulum, quadratic_cost, slides
 
@@ -294,6 +300,20 @@ def test_multipliers_follow_their_formula():
     assert L.multipliers == pytest.approx(2 * 0.1 * FARTHEST)
 
 
+def test_a_plan_is_given_up_after_rounds_with_the_largest_penalty():
+    L = lagrangian({"upper": 1, "tolerance": 0.1})
+    L.penalties[:] = 2
+    residual, rounds = np.array([0.5]), 0
+    while not L.hopeless(residual):
+        L.raise_penalties(residual, residual, has_converged=True)
+        rounds += 1
+    assert L.penalties == pytest.approx(2 * LARGEST_GROWTH)
+    assert rounds == np.ceil(np.log(LARGEST_GROWTH) / np.log(GROWTH)) + PATIENCE
+    # progress is a reason to continue
+    L.raise_penalties(residual, 0.2 * residual, has_converged=True)
+    assert not L.hopeless(residual)
+
+
 def test_multipliers_move_along_with_the_horizon():
     def later(times):
         return times > 1.5
@@ -545,15 +565,16 @@ def test_an_arm_reaches_around_an_obstacle_with_a_margin_of_a_millimeter():
 
 
 def test_an_equality_through_contacts_is_not_given_up():
-    """Line searches fail at contacts, and the constraint of the hopper holds nevertheless."""
+    """Line searches fail at contacts, and the constraint of the hopper holds in most plans."""
     problem = planners.hopper()
     place = control.sensor(problem.model, "position")[0]
     arrive = control.Constraint("arrive", place, lower=0.6, upper=0.6, knots="last")
     cost = control.Cost(problem.model, problem.cost.terms, [arrive])
     planner = control.ILQR(problem.model, cost, problem.horizon)
-    plan = planner.solve(problem.data, controls=planners.random_controls(problem, 1))
-    assert not plan.status.startswith("infeasible")
-    assert plan.violations["arrive"] < 2 * VIOLATION
+    starts = [planners.random_controls(problem, seed) for seed in range(4)]
+    plans = [planner.solve(problem.data, controls=controls) for controls in starts]
+    assert not any(plan.status.startswith("infeasible") for plan in plans)
+    assert np.median([plan.violations["arrive"] for plan in plans]) < VIOLATION
 
 
 BOX = """
